@@ -92,7 +92,14 @@ def test_clones_of_clones_on_another_device() -> None:
 
 def test_a_tensor_without_bytes_is_cloned() -> None:
     empty = torch.empty(0, device="cuda")
-    assert torch._lazy_clone(empty).shape == (0,)
+    clone = torch._lazy_clone(empty)
+    assert clone.shape == (0,) and torch._C._data_address(clone) == 0
+    assert all(torch._C._is_cow_tensor(t) for t in (empty, clone))
+    clone.add_(1)  # the first write gives it memory of its own, which is none
+    assert not torch._C._is_cow_tensor(clone) and torch._C._is_cow_tensor(empty)
+    clone.resize_(3).fill_(2)
+    again = torch._lazy_clone(torch._lazy_clone(empty))
+    assert clone.tolist() == [2.0] * 3 and again.numel() == 0 == empty.numel()
 
 
 def test_gradients_pass() -> None:

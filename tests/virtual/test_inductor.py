@@ -1,7 +1,6 @@
 """torch.compile with inductor: its C++ for the CPU over the bytes of the device."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import torch
@@ -129,14 +128,15 @@ def test_shapes_that_change() -> None:
         torch.testing.assert_close(smooth(x), x.sin().softmax(-1))
 
 
-def test_cuda_graphs_are_left_out() -> None:
-    # CUDA graphs are left out, with inductor's own warning; memory is counted.
+def test_cuda_graphs_of_compiled_kernels() -> None:
     net = Net().cuda().eval()
-    x = torch.randn(4, 1, 8, 8, device="cuda")
     with torch.no_grad():
         fast = torch.compile(net, mode="reduce-overhead")
-        for _ in range(2):
+        for _ in range(4):
+            x = torch.randn(4, 1, 8, 8, device="cuda")
             torch.testing.assert_close(fast(x), net(x))
+    manager = torch._inductor.cudagraph_trees.get_container(0).tree_manager
+    assert manager.path_state == torch._inductor.cudagraph_trees.ExecutionState.EXECUTION
 
 
 def test_memory_is_counted() -> None:

@@ -16,6 +16,8 @@ from typing import Any
 
 import torch
 
+from torchport.virtual.torch_c_shim import graphs
+
 _NOTED = "torchport_failed"
 IMPORT = "from torchport.virtual.compiled_asserts import call as torchport_call"
 
@@ -33,18 +35,30 @@ def install(device: str) -> None:
     _throw_at_the_end(cpp.KernelGroup)
 
 
-def call(kernel: Callable[..., None], name: str, device: int, *arguments: Any) -> None:
-    """Calls a kernel for the device of this number, and reports what it asserts."""
-    try:
-        kernel(*arguments)
-    except RuntimeError as error:
-        if not torch.ops.torchport.errors_are_late():
-            raise
-        condition = re.sub(r"\b(\d+)L\b", r"\1", str(error))
-        source = sys._getframe(1).f_code.co_filename
-        torch.ops.torchport.failed_assertion(
-            device, f"compiled {name}", source, condition, condition
-        )
+def call(
+    kernel: Callable[..., None], name: str, device: int, written: tuple[int, ...], *arguments: Any
+) -> None:
+    """Calls a kernel for the device of this number, and reports what it asserts. `written` are the
+    indices of the arguments that it writes to. A CUDA graph that is captured records the call."""
+    source = sys._getframe(1).f_code.co_filename
+
+    def run(*now: Any) -> None:
+        try:
+            kernel(*now)
+        except RuntimeError as error:
+            if not torch.ops.torchport.errors_are_late():
+                raise
+            condition = re.sub(r"\b(\d+)L\b", r"\1", str(error))
+            torch.ops.torchport.failed_assertion(
+                device, f"compiled {name}", source, condition, condition
+            )
+
+    run.__name__ = name
+    tape = graphs.tape_here()
+    if tape is None:
+        run(*arguments)
+    else:
+        tape.call_kernel(run, arguments, written)
 
 
 def _note_indices(cpp: Any, is_ours: Callable[[], bool]) -> None:

@@ -17,8 +17,6 @@ from typing import Any
 from torchport.virtual import aot_inductor
 from torchport.virtual.torch_c_shim._native import kind, refuse, refusing
 
-_GRAPHS = "torchport: virtual devices do not replay CUDA graphs of compiled code"
-
 
 def install(common: ModuleType) -> None:
     """Called with the module torch._inductor.codegen.common after it is imported."""
@@ -64,7 +62,6 @@ def _register_with_others(common: ModuleType, device: str) -> None:
 
 
 def _register(common: ModuleType, device: str) -> None:
-    from torch._inductor import cudagraph_utils
     from torch._inductor.codegen.cpp import CppScheduling
     from torch._inductor.codegen.wrapper import PythonWrapperCodegen
     from torch._inductor.codegen.wrapper_fxir import WrapperFxCodegen
@@ -90,7 +87,7 @@ def _register(common: ModuleType, device: str) -> None:
     compiled_lowerings.install(device)
     compiled_asserts.install(device)
     _call_without_stream(PythonWrapperCodegen)
-    vars(cudagraph_utils)["check_lowering_disable_cudagraph"] = lambda _: _GRAPHS
+    _partition_as_on_a_gpu(device)
     common.register_backend_for_device(
         device, CppScheduling, PythonWrapperCodegen, packaged, WrapperFxCodegen, _graph_pass(device)
     )
@@ -142,6 +139,30 @@ def _graph_pass(device: str) -> Any:
     return Pass()
 
 
+def _partition_as_on_a_gpu(device: str) -> None:
+    """CUDA graphs of what is compiled begin and end where the device's own do: what is not computed on
+    a GPU is left out of them (torch 2.9 and later)."""
+    from torch._inductor import scheduler, utils
+
+    base = getattr(scheduler.Scheduler, "should_partition", None)
+    if base is None or device != "cuda":
+        return
+
+    def should_partition(self: Any, node: Any, *given: Any, **named: Any) -> Any:
+        utils.GPU_TYPES.append(device)
+        try:
+            return base(self, node, *given, **named)
+        finally:
+            utils.GPU_TYPES.remove(device)
+
+    scheduler.Scheduler.should_partition = should_partition  # type: ignore[method-assign]
+
+
+def _is_written(argument_type: str) -> bool:
+    """Whether a kernel may write to an argument of this type in C++."""
+    return argument_type.endswith("*") and not argument_type.startswith("const ")
+
+
 def _call_without_stream(wrapper: Any) -> None:
     """Generates calls of the device's kernels without a stream: CPU kernels get only buffers."""
     from torchport.virtual import compiled_asserts
@@ -158,7 +179,9 @@ def _call_without_stream(wrapper: Any) -> None:
             refuse("Triton kernels", "there is no GPU that could run them")
         else:
             self.add_import_once(compiled_asserts.IMPORT)
-            given = [name, repr(name), str(where.index), *arguments]
+            types = rest.get("arg_types") or ["?*"] * len(arguments)
+            written = tuple(i for i, one in enumerate(types) if _is_written(str(one)))
+            given = [name, repr(name), str(where.index), repr(written), *arguments]
             self.writeline(self.wrap_kernel_call("torchport_call", given))
 
     wrapper._generate_kernel_call_helper = call

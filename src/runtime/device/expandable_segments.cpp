@@ -89,7 +89,7 @@ MemoryModel::Block* MemoryModel::map(Block* block, std::uint64_t size) {
   tell(MemoryAction::kSegmentMap, block->address, mapped, block->stream);
   merge(block, block->previous);
   merge(block, block->next);
-  pool.free.insert(block);
+  insert_free(block);
   return block;
 }
 
@@ -104,10 +104,10 @@ void MemoryModel::unmap(Block* block) {
   pool.free.erase(block);
   if (begin > offset) {
     Block* const rest = cut(block, begin - offset);
-    pool.free.insert(block);
+    insert_free(block);
     block = rest;
   }
-  if (end - begin < block->size) pool.free.insert(cut(block, end - begin));
+  if (end - begin < block->size) insert_free(cut(block, end - begin));
   block->mapped = false;
   set_reserved(reserved_ - block->size);
   ++stats_.device_frees;

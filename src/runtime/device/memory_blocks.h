@@ -26,9 +26,10 @@ struct MemoryModel::Block {
   std::int64_t stream = 0;
   Pool* pool = nullptr;
   bool allocated = false;
-  bool mapped = true;         // false: addresses of an expandable segment without memory
-  std::uint64_t segment = 0;  // where its expandable segment begins; 0 if it is in none
-  Block* previous = nullptr;  // in the same segment
+  bool mapped = true;            // false: addresses of an expandable segment without memory
+  std::uint64_t segment = 0;     // where its expandable segment begins; 0 if it is in none
+  std::uint64_t free_since = 0;  // the searches of its pool when it became free
+  Block* previous = nullptr;     // in the same segment
   Block* next = nullptr;
 
   [[nodiscard]] bool is_split() const { return previous != nullptr || next != nullptr; }
@@ -46,7 +47,8 @@ struct MemoryModel::PrivatePool {
   int users = 1;
   std::uint64_t segments = 0;  // that it has
   bool for_a_full_device = false;
-  bool whole = false;  // its blocks are not split
+  bool whole = false;      // its blocks are not split
+  SegmentSource source{};  // empty: the device
   Pool small{true, this};
   Pool large{false, this};
 };

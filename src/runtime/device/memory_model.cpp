@@ -81,17 +81,23 @@ MemoryModel::Block* MemoryModel::find_free(Pool& pool, std::int64_t stream,
 }
 
 bool MemoryModel::fits_device(std::uint64_t size) const {
-  const auto allowed = static_cast<std::uint64_t>(fraction_ * static_cast<double>(total_));
-  return reserved_ + size <= allowed;
+  return reserved_ + size <= allowed() && reserved_ + unmanaged_ + size <= total_;
+}
+
+std::uint64_t MemoryModel::allowed() const {
+  return static_cast<std::uint64_t>(fraction_ * static_cast<double>(total_));
 }
 
 MemoryModel::Block* MemoryModel::more_memory(Pool& pool, std::int64_t stream, std::uint64_t size) {
-  return settings_.expandable() ? expand(pool, stream, size)
-                                : new_segment(pool, stream, segment_size(size));
+  const bool from_device = pool.owner == nullptr || pool.owner->source.take == nullptr;
+  return settings_.expandable() && from_device ? expand(pool, stream, size)
+                                               : new_segment(pool, stream, segment_size(size));
 }
 
 MemoryModel::Block* MemoryModel::new_segment(Pool& pool, std::int64_t stream, std::uint64_t size) {
-  if (!fits_device(size)) return nullptr;
+  const bool from_device = pool.owner == nullptr || pool.owner->source.take == nullptr;
+  if (from_device && !fits_device(size)) return nullptr;
+  if (!from_device && !pool.owner->source.take(next_address_, size, stream)) return nullptr;
   auto block = std::make_unique<Block>();
   block->address = next_address_;
   block->size = size;
@@ -116,9 +122,12 @@ std::optional<std::uint64_t> MemoryModel::allocate(std::uint64_t bytes, std::int
                                                    OutOfMemory& failure) {
   if (bytes == 0) return 0;
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (drivers_pool_) return allocate_in_drivers_pool(bytes, failure);
   const std::uint64_t size = round_size(bytes);
   Pool& pool = pool_for(size, stream);
+  if (collects()) ++pool.searches;
   Block* block = find_free(pool, stream, size);
+  if (block == nullptr && collects()) collect_unused();
   if (block == nullptr) block = more_memory(pool, stream, size);
   if (block == nullptr && give_back_oversize(pool, stream, size))
     block = more_memory(pool, stream, size);
@@ -156,7 +165,7 @@ OutOfMemory MemoryModel::out_of_memory(std::uint64_t size, std::int64_t stream) 
   tell(MemoryAction::kOutOfMemory, 0, size, stream);
   OutOfMemory failure{size,
                       total_,
-                      total_ - reserved_,
+                      total_ - reserved_ - unmanaged_,
                       static_cast<std::uint64_t>(stats_.allocated_bytes.of[PoolStat::kAll].current),
                       reserved_,
                       std::nullopt,
@@ -166,8 +175,7 @@ OutOfMemory MemoryModel::out_of_memory(std::uint64_t size, std::int64_t stream) 
       for (const Block* block : part->free) failure.in_private_pools += block->size;
     }
   }
-  if (fraction_ < 1)
-    failure.allowed = static_cast<std::uint64_t>(fraction_ * static_cast<double>(total_));
+  if (fraction_ < 1) failure.allowed = allowed();
   return failure;
 }
 
@@ -197,7 +205,12 @@ void MemoryModel::split_off(Block* block, std::uint64_t size) {
 void MemoryModel::split(Block* block, std::uint64_t size) {
   Block* rest = cut(block, size);
   rest->requested = block->requested;  // a free block keeps what was requested before
-  block->pool->free.insert(rest);
+  insert_free(rest);
+}
+
+void MemoryModel::insert_free(Block* block) {
+  block->free_since = block->pool->searches;
+  block->pool->free.insert(block);
 }
 
 // Shrinks the block to `size` bytes, and makes a block of the rest that is in no set yet.
@@ -250,8 +263,25 @@ void MemoryModel::free(std::uint64_t address) {
   if (address == 0) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = blocks_.find(address);
-  if (found == blocks_.end() || !found->second->allocated) return;
-  take_back(found->second.get());
+  if (found != blocks_.end() && found->second->allocated) return take_back(found->second.get());
+  if (drivers_pool_ && free_in_drivers_pool(address)) return;
+  const auto unmanaged = unmanaged_sizes_.extract(address);
+  if (unmanaged.empty()) return;
+  unmanaged_ -= unmanaged.mapped();
+  set_reserved(reserved_);
+}
+
+std::optional<std::uint64_t> MemoryModel::allocate_unmanaged(std::uint64_t bytes) {
+  if (bytes == 0) return 0;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::uint64_t size = std::max(kMinBlock, (bytes + kMinBlock - 1) / kMinBlock * kMinBlock);
+  if (reserved_ + unmanaged_ + size > total_) return std::nullopt;
+  const std::uint64_t address = next_address_;
+  next_address_ += (size + kSegmentRounding - 1) / kSegmentRounding * kSegmentRounding;
+  unmanaged_sizes_.emplace(address, size);
+  unmanaged_ += size;
+  set_reserved(reserved_);
+  return address;
 }
 
 void MemoryModel::take_back(Block* block) {
@@ -269,7 +299,7 @@ void MemoryModel::take_back(Block* block) {
   const bool before = merge(block, block->previous);
   const bool after = merge(block, block->next);
   const int merged = (before ? 1 : 0) + (after ? 1 : 0);
-  block->pool->free.insert(block);
+  insert_free(block);
   if (block->is_expandable()) return;
   // Only the net change is counted, as in the real allocator.
   const std::uint64_t taken = block->size - own;
@@ -278,64 +308,9 @@ void MemoryModel::take_back(Block* block) {
       small, signed_of(block->is_split() ? block->size : 0) - signed_of(taken));
 }
 
-void MemoryModel::release_segment(Block* block) {
-  set_reserved(reserved_ - block->size);
-  if (block->pool->owner != nullptr) --block->pool->owner->segments;
-  ++stats_.device_frees;
-  stats_.segment.subtract(block->small(), 1);
-  stats_.reserved_bytes.subtract(block->small(), signed_of(block->size));
-  if (block->size >= settings_.largest_split()) stats_.oversize_segments.subtract(1);
-  tell(MemoryAction::kSegmentFree, block->address, block->size, block->stream);
-  blocks_.erase(block->address);
-}
-
-// Gives back free blocks that are too large to be split, until there is room for a request.
-// Returns whether there is.
-bool MemoryModel::give_back_oversize(Pool& pool, std::int64_t stream, std::uint64_t size) {
-  const std::uint64_t limit = settings_.largest_split();
-  if (limit == std::numeric_limits<std::uint64_t>::max()) return false;
-  const std::uint64_t wanted = std::max(size, limit);
-  Block key;
-  key.stream = stream;
-  key.size = wanted;
-  auto found = pool.free.lower_bound(&key);
-  if (found != pool.free.end() && (*found)->stream == stream) {
-    Block* block = *found;
-    pool.free.erase(found);
-    release_segment(block);
-    return true;
-  }
-  std::uint64_t released = 0;
-  while (released < wanted && found != pool.free.begin()) {
-    Block* block = *std::prev(found);
-    if (block->stream != stream || block->size < limit || block->is_split()) break;
-    found = pool.free.erase(std::prev(found));
-    released += block->size;
-    release_segment(block);
-  }
-  return released >= wanted;
-}
-
-void MemoryModel::give_back_cached(Pool& pool) {
-  std::vector<Block*> expandable;
-  for (Block* block : pool.free) {
-    if (block->is_expandable()) expandable.push_back(block);
-  }
-  for (Block* block : expandable) unmap(block);
-  for (auto at = pool.free.begin(); at != pool.free.end();) {
-    Block* block = *at;
-    if (block->is_split() || block->is_expandable()) {
-      ++at;
-      continue;
-    }
-    at = pool.free.erase(at);
-    release_segment(block);
-  }
-}
-
 void MemoryModel::tell(MemoryAction action, std::uint64_t address, std::uint64_t size,
                        std::int64_t stream) const {
-  if (observer_) observer_({action, address, size, stream, total_ - reserved_});
+  if (observer_) observer_({action, address, size, stream, total_ - reserved_ - unmanaged_});
 }
 
 void MemoryModel::observe(MemoryObserver observer) {
@@ -345,6 +320,7 @@ void MemoryModel::observe(MemoryObserver observer) {
 
 void MemoryModel::empty_cache(PoolId pool) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (drivers_pool_) return trim_drivers_pool();
   give_back_cached(pool);
 }
 
@@ -356,6 +332,7 @@ void MemoryModel::set_settings(const MemorySettings& settings) {
 void MemoryModel::set_fraction(double fraction) {
   const std::lock_guard<std::mutex> lock(mutex_);
   fraction_ = fraction;
+  fraction_was_set_ = true;
 }
 
 double MemoryModel::fraction() const {
@@ -365,7 +342,7 @@ double MemoryModel::fraction() const {
 
 void MemoryModel::set_reserved(std::uint64_t bytes) {
   reserved_ = bytes;
-  if (published_ != nullptr) published_->store(bytes, std::memory_order_relaxed);
+  if (published_ != nullptr) published_->store(bytes + unmanaged_, std::memory_order_relaxed);
 }
 
 void MemoryModel::publish(std::atomic<std::uint64_t>* reserved) {
@@ -376,7 +353,7 @@ void MemoryModel::publish(std::atomic<std::uint64_t>* reserved) {
 
 std::uint64_t MemoryModel::device_free() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return total_ - reserved_;
+  return total_ - reserved_ - unmanaged_;
 }
 
 }  // namespace torchport::device

@@ -83,6 +83,12 @@ struct PoolId {
 };
 // Whether memory for a stream is taken from a pool now. Is called while the model is locked.
 using TakesFrom = std::function<bool(std::int64_t stream)>;
+// Where a pool gets its segments from instead of the device. `take` returns whether there is such
+// memory; `give` gets it back. Both are called while the model is locked.
+struct SegmentSource {
+  std::function<bool(std::uint64_t address, std::uint64_t size, std::int64_t stream)> take;
+  std::function<void(std::uint64_t address, std::uint64_t size, std::int64_t stream)> give;
+};
 
 struct BlockView {
   std::uint64_t address = 0;
@@ -143,6 +149,9 @@ struct MemorySettings {
   std::uint64_t (*slack_of_unsplit)() = [] { return std::uint64_t{20} << 20U; };
   // New memory extends a segment of its stream and pool instead of being a segment.
   bool (*expandable)() = [] { return false; };
+  // From which part of the memory that this process may have, if its part was set, unused segments
+  // are given back before new ones are taken; 0 for never.
+  double (*collect_from)() = [] { return 0.0; };
 };
 
 // All functions are thread safe: one lock guards the model.
@@ -161,8 +170,19 @@ class MemoryModel {
                                                       OutOfMemory& failure);
   void free(std::uint64_t address);
 
+  // Memory that the allocator does not manage, as cudaMalloc() gives it: it is in no statistics,
+  // but the device has that much less. Returns its address; none if the device is full. free()
+  // frees it.
+  [[nodiscard]] std::optional<std::uint64_t> allocate_unmanaged(std::uint64_t bytes);
+
   // Gives cached segments back: those of a pool, or of everybody and of all pools without users.
   void empty_cache(PoolId pool = {});
+
+  // Lets the driver manage the memory from now on
+  // (PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync): there are no blocks, and of the statistics
+  // only bytes. Its pool keeps what it has until empty_cache(). Call it before memory is used.
+  void use_drivers_pool();
+  [[nodiscard]] bool uses_drivers_pool() const { return drivers_pool_.load(); }
 
   // Private pools (note "Interaction with CUDA graph capture" of the real allocator): their blocks
   // are for themselves, and their segments are given back only once they have no user.
@@ -175,6 +195,8 @@ class MemoryModel {
   [[nodiscard]] std::optional<int> pool_users(PoolId id) const;
   // Lets allocations take from a pool when nothing else is left.
   void use_pool_when_full(PoolId id);
+  // Lets a pool take its segments from elsewhere.
+  void let_pool_take_from(PoolId id, SegmentSource source);
   // Never splits the blocks of a pool.
   void keep_pool_whole(PoolId id);
   // Takes memory from a pool wherever `takes` is true, until end_pool(). Adds a user. Returns false
@@ -182,6 +204,13 @@ class MemoryModel {
   bool begin_pool(PoolId id, TakesFrom takes);
   // Returns false if it was not begun.
   bool end_pool(PoolId id);
+  // Whether memory may be taken from a pool now: cheap, and never false while it may.
+  [[nodiscard]] bool takes_from_pools() const {
+    return pools_taken_from_.load(std::memory_order_relaxed) != 0;
+  }
+  // The pool of the block that was handed out at this address; none for everybody's, and if there
+  // is no such block.
+  [[nodiscard]] std::optional<PoolId> pool_of(std::uint64_t address) const;
   // The blocks of a pool; none if there is no such pool.
   [[nodiscard]] std::optional<PoolState> pool_state(PoolId id) const;
   // Returns a pool to a state of it. Segments that it got since then become free. Returns none, and
@@ -224,6 +253,7 @@ class MemoryModel {
     explicit Pool(bool is_small, PrivatePool* whose = nullptr) : small(is_small), owner(whose) {}
     std::set<Block*, ByStreamAndSize> free;
     std::set<Block*, ByStreamAndAddress> unmapped;  // parts of expandable segments without memory
+    std::uint64_t searches = 0;  // for a free block, while unused segments are collected
     bool small;
     PrivatePool* owner;  // null: everybody's
   };
@@ -248,6 +278,13 @@ class MemoryModel {
   void take_back(Block* block);
   void split_off(Block* block, std::uint64_t size);
   void split(Block* block, std::uint64_t size);
+  std::optional<std::uint64_t> allocate_in_drivers_pool(std::uint64_t bytes, OutOfMemory& failure);
+  bool free_in_drivers_pool(std::uint64_t address);
+  void trim_drivers_pool();
+  void insert_free(Block* block);
+  [[nodiscard]] bool collects() const;
+  [[nodiscard]] std::uint64_t allowed() const;
+  void collect_unused();
   bool give_back_oversize(Pool& pool, std::int64_t stream, std::uint64_t size);
   void give_back_cached(PoolId pool);
   void give_back_cached(Pool& pool);
@@ -261,14 +298,22 @@ class MemoryModel {
   const std::uint64_t total_;
   std::uint64_t next_address_;
   std::uint64_t reserved_ = 0;
+  std::uint64_t unmanaged_ = 0;
+  // The driver's pool (drivers_pool.cpp): requested sizes by address, and their sum.
+  std::atomic<bool> drivers_pool_{false};
+  std::unordered_map<std::uint64_t, std::uint64_t> drivers_sizes_;
+  std::uint64_t drivers_requested_ = 0;
+  std::unordered_map<std::uint64_t, std::uint64_t> unmanaged_sizes_;  // by address
   std::atomic<std::uint64_t>* published_ = nullptr;
   double fraction_ = 1;
+  bool fraction_was_set_ = false;
   MemorySettings settings_;
   Pool small_{true};
   Pool large_{false};
   std::map<PoolId, std::unique_ptr<PrivatePool>> private_pools_;
   // The pools that memory is taken from now, in the order of their begin.
   std::vector<std::pair<PoolId, TakesFrom>> taking_;
+  std::atomic<std::size_t> pools_taken_from_{0};                      // how many those are
   std::unordered_map<std::uint64_t, std::unique_ptr<Block>> blocks_;  // by address
   MemoryStats stats_;
   MemoryObserver observer_;

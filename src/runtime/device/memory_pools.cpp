@@ -81,6 +81,12 @@ void MemoryModel::use_pool_when_full(PoolId id) {
   if (found != private_pools_.end()) found->second->for_a_full_device = true;
 }
 
+void MemoryModel::let_pool_take_from(PoolId id, SegmentSource source) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = private_pools_.find(id);
+  if (found != private_pools_.end()) found->second->source = std::move(source);
+}
+
 void MemoryModel::keep_pool_whole(PoolId id) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = private_pools_.find(id);
@@ -96,12 +102,23 @@ bool MemoryModel::begin_pool(PoolId id, TakesFrom takes) {
   use_pool(id);
   const std::lock_guard<std::mutex> lock(mutex_);
   taking_.emplace_back(id, std::move(takes));
+  pools_taken_from_ = taking_.size();
   return true;
 }
 
 bool MemoryModel::end_pool(PoolId id) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return std::erase_if(taking_, [&](const auto& one) { return one.first == id; }) > 0;
+  const auto ended = std::erase_if(taking_, [&](const auto& one) { return one.first == id; });
+  pools_taken_from_ = taking_.size();
+  return ended > 0;
+}
+
+std::optional<PoolId> MemoryModel::pool_of(std::uint64_t address) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = blocks_.find(address);
+  if (found == blocks_.end() || !found->second->allocated) return std::nullopt;
+  const PrivatePool* owner = found->second->pool->owner;
+  return owner == nullptr ? std::nullopt : std::optional(owner->id);
 }
 
 std::optional<PoolState> MemoryModel::pool_state(PoolId id) const {
@@ -153,7 +170,7 @@ std::optional<PoolChange> MemoryModel::set_pool_state(const PoolState& state) {
         hand_out(block, block->size, wanted.requested);
         change.allocated.push_back(block->address);
       } else {
-        block->pool->free.insert(block);
+        insert_free(block);
       }
       block = next;
     }

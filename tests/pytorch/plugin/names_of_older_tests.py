@@ -74,3 +74,8 @@ supply(common_methods_invocations, "xfail", lambda: expected(fails=True))
 supply(common_methods_invocations, "skip", lambda: expected(fails=False))
 supply(common_methods_invocations, "skipOps", lambda: skip_ops)
 supply(common_methods_invocations, "binary_ufuncs_and_refs", binary_functions)
+supply(
+    torch._C,
+    "_cuda_endAllocateCurrentStreamToPool",
+    lambda: getattr(torch._C, "_cuda_endAllocateToPool", None),
+)

@@ -174,7 +174,8 @@ def install(extension: ModuleType) -> None:
     def load_for_host(*args: Any, **keywords: Any) -> Any:
         options = inspect.signature(load).bind(*args, **keywords).arguments
         sources = _listed(options["sources"])
-        if not any(source.endswith(CUDA_SUFFIXES) for source in sources):
+        has_cuda = any(source.endswith(CUDA_SUFFIXES) for source in sources)
+        if not (has_cuda or options.get("with_cuda")):
             return load(*args, **keywords)
         with _alone(_folder(options)):
             options["sources"] = _host_sources(sources, Path(options["build_directory"]))
@@ -185,7 +186,7 @@ def install(extension: ModuleType) -> None:
     def load_inline_for_host(*args: Any, **keywords: Any) -> Any:
         options = inspect.signature(load_inline).bind(*args, **keywords).arguments
         name, cuda = options["name"], _listed(options.pop("cuda_sources", None))
-        if not cuda:
+        if not (cuda or options.get("with_cuda")):  # C++ may call CUDA's runtime, too
             return load_inline(*args, **keywords)
         header = "#include <torch/types.h>\n#include <cuda.h>\n#include <cuda_runtime.h>\n"
         host = [for_host(header + source, f"{name} (cuda_sources)") for source in cuda]

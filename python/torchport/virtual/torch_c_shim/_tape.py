@@ -12,7 +12,7 @@ bytes as another tensor. So it does not have to record views.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -58,6 +58,7 @@ class Step(NamedTuple):
     made: list[tuple[int, int]]  # (index of the result, slot) for each storage that the step makes
     grad: bool  # whether gradients were enabled: kernels save more for them
     draws: Any  # the state of the default generator that it may draw from; None if it does not
+    stream: int
 
 
 class Tape(TorchDispatchMode):
@@ -65,12 +66,15 @@ class Tape(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # torch has not annotated it
+        ops().begin_journal()
         self.steps: list[Step] = []
         self._slots: dict[int, int] = {}  # address of the storage -> slot
         self._storages: list[StorageWeakRef] = []  # by slot; no address is used twice meanwhile
         self._outside: set[int] = set()  # slots of storages that are older than the capture
         self._before: list[tuple[torch.Tensor, torch.Tensor]] = []  # tensor, its bytes before
         self._kept: set[int] = set()
+        self._inputs: list[torch.Tensor] = []  # over the bytes of those
+        self._results: dict[int, torch.Tensor] = {}  # by slot: where replays leave results
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
         if not ops().is_capturing():  # on a stream that does not belong to the capture
@@ -87,14 +91,34 @@ class Tape(TorchDispatchMode):
         ]  # fmt: skip
         touches = made or any(_on_device(value) for value in flat)
         if touches and (made or func._schema.is_mutable):
-            self.steps.append(Step(func, arguments, form, made, grad, draws))
+            self.steps.append(Step(func, arguments, form, made, grad, draws, ops().get_stream(-1)))
         return results
 
+    def call_kernel(
+        self, kernel: Callable[..., None], args: Sequence[Any], written: Sequence[int]
+    ) -> None:
+        """Calls a compiled kernel, which is no operator, and records it. `written` are the indices of
+        the arguments that it writes to."""
+        arguments = [self._argument(value) for value in args]
+        for i in written:
+            self._keep(args[i])
+        kernel(*args)
+        form = tree_flatten((tuple(args), {}))[1]
+        self.steps.append(
+            Step(kernel, arguments, form, [], torch.is_grad_enabled(), None, ops().get_stream(-1))
+        )
+
     def finish(self) -> None:
-        """Restores the storages that the capture overwrote, and drops their copies."""
+        """Restores the storages that the capture overwrote, and drops their copies. Keeps the bytes of
+        the results that are still in use: replays write there even after their tensors are gone."""
+        ops().restore_journal()  # what lay in the pool before; then what was written in place
         for tensor, bytes_before in self._before:
             ops().twin(tensor).copy_(bytes_before)
         self._before.clear()
+        for slot, weak in enumerate(self._storages):
+            held = None if slot in self._outside else _storage_of(weak)
+            if held is not None and held.nbytes() > 0:
+                self._results[slot] = ops().same_bytes(_bytes_of(held))
 
     def replay(self) -> None:
         ops().set_replaying(True)
@@ -105,7 +129,8 @@ class Tape(TorchDispatchMode):
 
     def _run_steps(self) -> None:
         last = self._last_uses()
-        alive = {i for i, weak in enumerate(self._storages) if not weak.expired()}
+        for tensor in (*self._inputs, *self._results.values()):
+            ops().follow(tensor)  # the program may have moved the bytes
         fresh: dict[int, torch.UntypedStorage] = {}
         # What was captured is below autograd and autocast.
         with torch._C._AutoDispatchBelowAutograd(), torch.autocast("cuda", enabled=False):
@@ -121,15 +146,15 @@ class Tape(TorchDispatchMode):
                     fresh[slot] = outputs[i].untyped_storage()
                 del flat, args, kwargs, outputs
                 for slot in last.get(number, ()):
-                    if slot not in alive:
+                    if slot not in self._results:
                         fresh.pop(slot, None)
             for slot, storage in fresh.items():
                 self._leave(slot, storage)
 
     def _leave(self, slot: int, storage: torch.UntypedStorage) -> None:
-        held = torch.UntypedStorage._new_with_weak_ptr(self._storages[slot].cdata)
-        if held is not None:
-            held.copy_(storage)
+        result = self._results.get(slot)
+        if result is not None and result.untyped_storage().nbytes() == storage.nbytes():
+            result.untyped_storage().copy_(storage)
 
     def _last_uses(self) -> dict[int, list[int]]:
         last: dict[int, int] = {}
@@ -168,7 +193,10 @@ class Tape(TorchDispatchMode):
             slot = self._slot(value)
             self._outside.add(slot)
         if slot in self._outside:
-            return value.detach()  # keeps the storage alive as long as the graph
+            # A graph keeps the addresses of what it reads, not the tensors: the bytes live as long as
+            # the graph, the block of memory as long as the program's tensor.
+            self._inputs.append(ops().same_bytes(value))
+            return self._inputs[-1]
         return View(
             slot, value.dtype, value.device, value.size(), value.stride(), value.storage_offset(),
             value.is_conj(), value.is_neg(),
@@ -183,12 +211,24 @@ class Tape(TorchDispatchMode):
                 continue
             value = args[i] if i < len(args) else kwargs.get(argument.name)
             for tensor in tree_flatten(value)[0]:
-                if not _on_device(tensor):
-                    continue
-                slot = self._slot(tensor)
-                if slot in self._outside and slot not in self._kept:
-                    self._kept.add(slot)
-                    self._before.append((tensor.detach(), ops().twin(tensor).clone()))
+                if _on_device(tensor):
+                    self._keep(tensor)
+
+    def _keep(self, tensor: torch.Tensor) -> None:
+        """Notes the bytes of a tensor that is about to be written, if it is older than the capture."""
+        slot = self._slot(tensor)
+        if slot in self._outside and slot not in self._kept:
+            self._kept.add(slot)
+            self._before.append((tensor.detach(), ops().twin(tensor).clone()))
+
+
+def _storage_of(weak: StorageWeakRef) -> torch.UntypedStorage | None:
+    """The storage, if it is still in use."""
+    return torch.UntypedStorage._new_with_weak_ptr(weak.cdata)
+
+
+def _bytes_of(storage: torch.UntypedStorage) -> torch.Tensor:
+    return torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
 
 
 def _on_device(value: Any) -> bool:

@@ -105,6 +105,8 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         )
         torch.cuda.has_magma = True
         torch.cuda.has_half = True
+        if hasattr(torch._C, "set_vital"):  # until torch 2.11
+            torch._C.set_vital("CUDA", "used", "true")
 
     handles = "there is no CUDA library that could take a handle"
     return {

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
 import sys
 import threading
 import warnings
 import weakref
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -30,6 +33,12 @@ def current() -> Any:
     return getattr(_capturing, "graph", None)
 
 
+def tape_here() -> Any:
+    """The tape of the capture that this thread's work on the current stream belongs to, or None."""
+    graph = current()
+    return graph._recording if graph is not None and ops().is_capturing() else None
+
+
 def _torch() -> Any:
     return sys.modules["torch"]
 
@@ -37,6 +46,15 @@ def _torch() -> Any:
 def _raise(error: int) -> NoReturn:
     ops().raise_runtime_error(error)
     raise AssertionError("an error of the runtime was raised")
+
+
+def _import_what_a_tape_needs() -> None:
+    """The first operator on a tape imports torch._dynamo, which leaves errors of optional imports in
+    reference cycles. They hold the frames of whoever captures, and these the graph: it would outlive
+    its last name, and its memory with it."""
+    if "torch._dynamo" not in sys.modules:
+        importlib.import_module("torch._dynamo")
+        gc.collect()
 
 
 class _PoolUse:
@@ -57,7 +75,7 @@ class _GraphDraws:
     def __init__(self, generator: Any) -> None:
         from torch.utils._python_dispatch import _disable_current_modes
 
-        self.generator = generator  # so that its id stays its own
+        self.generator = generator  # so that the number of its state stays its own
         with _disable_current_modes():
             self.numbers = [
                 _torch().empty(1, dtype=_torch().int64, device=generator.device) for _ in range(2)
@@ -68,9 +86,13 @@ _draws: weakref.WeakValueDictionary[int, _GraphDraws] = weakref.WeakValueDiction
 
 
 def _draws_of(generator: Any) -> _GraphDraws:
-    found = _draws.get(id(generator))
+    from torchport.virtual.torch_c_shim._tape import state_of
+
+    state = state_of(generator)  # the program may give the generator another one
+    number = ops().state_number(state)
+    found = _draws.get(number)
     if found is None:
-        found = _draws[id(generator)] = _GraphDraws(generator)
+        found = _draws[number] = _GraphDraws(state)
     return found
 
 
@@ -86,6 +108,7 @@ class _CUDAGraph:
     _generators: list[Any]
     _states: list[tuple[Any, Any]]
     _draws: list[_GraphDraws]
+    _was_dumped: bool
 
     def __new__(cls, keep_graph: bool = False) -> Any:
         graph = super().__new__(cls)
@@ -99,12 +122,14 @@ class _CUDAGraph:
         graph._generators = []
         graph._states = []
         graph._draws = []
+        graph._was_dumped = False
         return graph
 
     # The checks and their order are those of aten/src/ATen/cuda/CUDAGraph.cpp.
     def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
         from torchport.virtual.torch_c_shim import _tape
 
+        _import_what_a_tape_needs()
         if capture_error_mode not in _MODES:
             raise RuntimeError(
                 "Unknown capture error mode. Expected `global`, `thread_local`, or `relaxed`, got "
@@ -186,6 +211,7 @@ class _CUDAGraph:
         self._tape = None
         self._is_instance = False
         self._pool_use = None
+        self._was_dumped = False
         self._generators.clear()
 
     def pool(self) -> tuple[int, int]:
@@ -201,12 +227,23 @@ class _CUDAGraph:
         _CUDAGraph._debug = True
 
     def debug_dump(self, debug_path: str) -> None:
+        from torchport.virtual.torch_c_shim._graph_dump import dot
+
         if not (_CUDAGraph._debug or self._keep_graph):
-            warnings.warn(
-                "CUDA Graphs debug not enabled, set with [graph].enable_debug_mode()", stacklevel=2
-            )
-        elif self._tape is not None:
-            refuse("torch.cuda.CUDAGraph.debug_dump", _RAW)
+            text = "CUDA Graphs debug not enabled, set with [graph].enable_debug_mode()"
+            warnings.warn(text, stacklevel=2)
+            return
+        warnings.warn("DEBUG: calling debug_dump()", stacklevel=2)
+        if self._tape is None or self._was_dumped:
+            return
+        text = f"DEBUG: calling cudaGraphDebugDotPrint() with {debug_path}"
+        warnings.warn(text, stacklevel=2)
+        # torch destroys the graph then, and keeps what runs.
+        self._was_dumped = not self._keep_graph
+        try:
+            Path(debug_path).write_text(dot(self._tape.steps), encoding="utf-8")
+        except OSError as error:
+            warnings.warn(f"CUDA warning: operating system call failed: {error}", stacklevel=2)
 
     def raw_cuda_graph(self) -> int:
         if not self._keep_graph:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from torchport.virtual.torch_c_shim import allocators
 from torchport.virtual.torch_c_shim._native import ops, refuse
 
 KINDS = ("cuda",)
@@ -36,6 +37,7 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         global_record_annotations: bool = False,
         skip_actions: list[str] | None = None,
     ) -> None:
+        allocators.check("recordHistory")
         if enabled not in (None, "state", "all"):
             raise RuntimeError("expected state to be 'state', 'all', or None")
         if context not in _CONTEXTS:

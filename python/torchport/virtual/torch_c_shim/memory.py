@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import warnings
 from types import ModuleType
 from typing import Any
 
-from torchport.virtual.torch_c_shim._native import ops, refuse, refusing
+from torchport.virtual.torch_c_shim import allocators
+from torchport.virtual.torch_c_shim._native import ops
 from torchport.virtual.torch_c_shim.history import History
 
 KINDS = ("cuda",)
 
-
-class _CUDAAllocator:
-    """The only allocator; a program cannot replace it."""
+_NO_SNAPSHOT = (
+    "Calling snapshot with backend:cudaMallocAsync is not meaningful. "
+    "(For backend:native, snapshot returns a detailed summary of all blocks tracked by the "
+    "allocator, but the cudaMallocAsync backend does not track individual blocks.)"
+)
 
 
 def _snapshot(mempool_id: Any = None) -> dict[str, Any]:
     """All segments, or those of one pool; and all traces, unless the third item is false."""
+    if allocators.backend() == "cudaMallocAsync":
+        raise RuntimeError(_NO_SNAPSHOT)
+    allocators.check("snapshot")
     _check_pool_id(mempool_id)
     pool = (0, 0) if mempool_id is None else tuple(mempool_id[:2])
     with_traces = mempool_id is None or len(mempool_id) < 3 or mempool_id[2]
@@ -61,11 +69,13 @@ def _complete(segment: dict[str, Any], history: History) -> dict[str, Any]:
     segment["is_expandable"] = False
     segment["frames"] = []
     for block in segment["blocks"]:
-        block["frames"] = history.frames_at(block["address"])
+        block["frames"] = history.frames_at(block.pop("number"))
     return segment
 
 
 def _stats(index: int) -> dict[str, Any]:
+    if allocators.backend() == "pluggable":
+        allocators.check("getDeviceStats")
     stats: dict[str, Any] = json.loads(ops().memory_stats(index))
     settings = json.loads(ops().allocator_settings())
     return stats | {"max_split_size": settings["max_split_size"]}
@@ -81,9 +91,8 @@ def _raw(torch: ModuleType) -> dict[str, Any]:
         return int(storage.data_ptr())
 
     def delete(pointer: int) -> None:
-        if pointer not in held:
+        if held.pop(pointer, None) is None and not ops().free_block(pointer):
             raise RuntimeError(f"invalid device pointer: {pointer:#x}")
-        del held[pointer]
 
     return {
         "_cuda_cudaCachingAllocator_raw_alloc": allocate,
@@ -91,43 +100,45 @@ def _raw(torch: ModuleType) -> dict[str, Any]:
     }
 
 
-def _allocator() -> dict[str, Any]:
-    caching = {"enabled": True}
+@functools.cache
+def _warn_once(text: str) -> None:
+    warnings.warn(text, stacklevel=4)
 
-    def enable(on: bool) -> None:
-        if not on:
-            refuse("torch.cuda.caching_allocator_enable(False)", "they always cache memory")
-        caching["enabled"] = on
 
-    own = "their memory is host memory"
-    return {
-        "_cuda_CUDAAllocator": _CUDAAllocator,
-        "_cuda_getAllocator": _CUDAAllocator,
-        "_cuda_getAllocatorBackend": lambda: "native",
-        "_cuda_customAllocator": refusing("torch.cuda.CUDAPluggableAllocator", own),
-        "_cuda_changeCurrentAllocator": refusing("torch.cuda.change_current_allocator", own),
-        "_cuda_cudaHostAllocator": refusing("torch.cuda._host_allocator", own),
-        "_cuda_cudaCachingAllocator_enable": enable,
-        "_cuda_cudaCachingAllocator_is_enabled": lambda: caching["enabled"],
-    }
+def _reset_accumulated(index: int) -> None:
+    if allocators.backend() == "cudaMallocAsync":
+        return _warn_once("For backend:cudaMallocAsync, resetAccumulatedStats has no effect.")
+    allocators.check("resetAccumulatedStats")
+    ops().reset_accumulated(index)
+
+
+def _reset_peak(index: int) -> None:
+    if allocators.backend() == "pluggable":
+        allocators.check("resetPeakStats")
+    ops().reset_peak(index)
+
+
+def _fraction(index: int) -> float:
+    if allocators.backend() == "pluggable":
+        allocators.check("getMemoryFraction")
+    return float(ops().get_memory_fraction(index))
 
 
 def bindings(torch: ModuleType) -> dict[str, Any]:
     return {
         "_cuda_memoryStats": _stats,
-        "_cuda_resetAccumulatedMemoryStats": lambda index: ops().reset_accumulated(index),
-        "_cuda_resetPeakMemoryStats": lambda index: ops().reset_peak(index),
+        "_cuda_resetAccumulatedMemoryStats": _reset_accumulated,
+        "_cuda_resetPeakMemoryStats": _reset_peak,
         "_cuda_hostMemoryStats": lambda: json.loads(ops().host_memory_stats()),
         "_cuda_resetAccumulatedHostMemoryStats": lambda: ops().reset_host_memory(False),
         "_cuda_resetPeakHostMemoryStats": lambda: ops().reset_host_memory(True),
         "_host_emptyCache": lambda: ops().empty_host_cache(),
-        "_cuda_emptyCache": lambda *_: ops().empty_cache(),
+        "_cuda_emptyCache": lambda *_: allocators.empty_cache(),
         "_cuda_memorySnapshot": _snapshot,
-        "_cuda_setMemoryFraction": lambda part, index: ops().set_memory_fraction(index, part),
-        "_cuda_getMemoryFraction": lambda index: ops().get_memory_fraction(index),
+        "_cuda_setMemoryFraction": allocators.set_memory_fraction,
+        "_cuda_getMemoryFraction": _fraction,
         "_cuda_ipc_collect": lambda: None,
         **_raw(torch),
-        **_allocator(),
     }
 
 

@@ -42,6 +42,9 @@ class MemPool:
         self._allocator = allocator
         self.is_user_created = is_user_created
         ops().use_pool(self._device, *self._id, use_on_oom, no_split)
+        if allocator is not None:
+            functions = allocator._allocate, allocator._free
+            ops().pool_takes_from(self._device, *self._id, *functions)
 
     @property
     def id(self) -> Pool:

@@ -27,8 +27,9 @@ def finish(torch: ModuleType) -> None:
 
 
 def _tensor_over(torch: ModuleType, storage: Any) -> Any:
-    """A tensor of all bytes of a storage."""
-    return torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
+    """A tensor of all bytes of a storage, made without asking the device's allocator."""
+    nothing = torch.empty(0, dtype=torch.uint8, device="cpu")
+    return ops().adopt(nothing, storage.device.index, False).set_(storage)
 
 
 def _is_virtual(device: Any) -> bool:

@@ -114,6 +114,8 @@ Tensor Aliases::layout_of(const Tensor& tensor) {
                       of(own->plain_indices()), of(own->values()));
   }
   if (impl.is_nested() && !impl.is_python_dispatch()) return nested_of(tensor);
+  // A plain tensor whose storage was taken away says why, in the words that it was given.
+  if (!impl.has_storage() && typeid(impl) == typeid(TensorImpl)) static_cast<void>(impl.storage());
   TORCH_CHECK_NOT_IMPLEMENTED(impl.is_quantized(), "torchport: tensors of the kind ",
                               impl.key_set(), " are not supported by virtual devices");
   return quantized(c10::Storage(twin_of(*impl.storage().unsafeGetStorageImpl())),

@@ -29,6 +29,11 @@ using c10::CachingAllocator::ConfigTokenizer;
 
 constexpr std::size_t kMostThreads = 128;  // pinned_max_register_threads()
 
+std::string& chosen_allocator() {
+  static std::string chosen = "native";
+  return chosen;
+}
+
 // Reads the value of one of CUDA's own keys at `key`, and returns the index of its last token.
 std::size_t read_value(const ConfigTokenizer& tokens, std::size_t key) {
   const std::string& name = tokens[key];
@@ -37,10 +42,9 @@ std::size_t read_value(const ConfigTokenizer& tokens, std::size_t key) {
   if (name == "backend") {
     TORCH_CHECK_VALUE(tokens[value] == "native" || tokens[value] == "cudaMallocAsync",
                       "Unknown allocator backend, options are native and cudaMallocAsync");
-    TORCH_CHECK_NOT_IMPLEMENTED(tokens[value] == "native",
-                                "torchport: virtual devices do not support "
-                                "PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync: their memory "
-                                "follows the rules of the native allocator");
+    TORCH_CHECK(chosen_allocator() == tokens[value],
+                "Allocator backend parsed at runtime != allocator backend parsed at load time, ",
+                tokens[value], " != ", chosen_allocator());
   } else if (name == "pinned_num_register_threads") {
     const std::size_t threads = tokens.toSizeT(value);
     TORCH_CHECK_VALUE(std::has_single_bit(threads),
@@ -84,17 +88,30 @@ void read_settings(const std::string& text) {
   }
 }
 
+// The allocator is chosen once, from the environment.
+void choose_allocator() {
+  const ConfigTokenizer tokens(AcceleratorAllocatorConfig::last_allocator_settings());
+  for (std::size_t i = 0; i + 2 < tokens.size(); ++i) {
+    if (tokens[i] == "backend") chosen_allocator() = tokens[i + 2];
+  }
+  if (chosen_allocator() == "native") return;
+  for (c10::DeviceIndex i = 0; i < Runtime::get().count(); ++i)
+    Runtime::get().memory(i).use_drivers_pool();
+}
+
 void follow_settings() {
   // A build with CUDA reads its own keys.
   if (!AcceleratorAllocatorConfig::getConfigParserHook())
     AcceleratorAllocatorConfig::registerDeviceConfigParserHook(&read_settings, keys_of_cuda());
+  choose_allocator();
   const device::MemorySettings settings{
       [](std::uint64_t size) -> std::uint64_t {
         return AcceleratorAllocatorConfig::roundup_power2_divisions(size);
       },
       []() -> std::uint64_t { return AcceleratorAllocatorConfig::max_split_size(); },
       []() -> std::uint64_t { return AcceleratorAllocatorConfig::max_non_split_rounding_size(); },
-      [] { return AcceleratorAllocatorConfig::use_expandable_segments(); }};
+      [] { return AcceleratorAllocatorConfig::use_expandable_segments(); },
+      [] { return AcceleratorAllocatorConfig::garbage_collection_threshold(); }};
   for (c10::DeviceIndex i = 0; i < Runtime::get().count(); ++i)
     Runtime::get().memory(i).set_settings(settings);
 }
@@ -130,7 +147,12 @@ std::string settings_as_json() {
 
 #endif
 
+bool is_drivers_pool() {
+  return Runtime::get().count() > 0 && Runtime::get().memory(0).uses_drivers_pool();
+}
+
 TORCH_LIBRARY_FRAGMENT(torchport, library) {
+  library.def("uses_drivers_pool() -> bool", &is_drivers_pool);
   library.def("follow_allocator_settings() -> ()", &follow_settings);
   library.def("allocator_settings() -> str", &settings_as_json);
 }

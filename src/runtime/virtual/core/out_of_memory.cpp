@@ -1,11 +1,14 @@
 #include "runtime/virtual/core/out_of_memory.h"
 
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include <c10/util/Exception.h>
+#include <fmt/format.h>
 #include <torch/library.h>
 
+#include "base/bytes.h"
 #include "runtime/virtual/core/runtime.h"
 
 namespace torchport::vdev {
@@ -31,6 +34,19 @@ void observe_out_of_memory(std::int64_t address) {
   const std::lock_guard lock(observers().mutex);
   // NOLINTNEXTLINE(performance-no-int-to-ptr): Python passes a function as a number.
   observers().all.push_back(reinterpret_cast<Observer>(address));
+}
+
+// As mallocAsync() of c10/cuda/CUDAMallocAsyncAllocator.cpp says it.
+std::string text_of_drivers_pool(const devices::OutOfMemory& failure, c10::DeviceIndex device) {
+  return fmt::format(
+      "Allocation on device {} would exceed allowed memory. (out of memory)\n"
+      "Currently allocated     : {}\nRequested               : {}\n"
+      "Device limit            : {}\nFree (according to CUDA): {}\n"
+      "PyTorch limit (set by user-supplied memory fraction)\n                        : {}",
+      static_cast<int>(device), base::format_bytes_as_c10(failure.allocated),
+      base::format_bytes_as_c10(failure.requested), base::format_bytes_as_c10(failure.total),
+      base::format_bytes_as_c10(failure.free),
+      base::format_bytes_as_c10(failure.allowed.value_or(failure.total)));
 }
 
 TORCH_LIBRARY_FRAGMENT(torchport, library) {
@@ -59,7 +75,9 @@ void raise_out_of_memory(const devices::OutOfMemory& failure, c10::DeviceIndex d
              number(failure.free));
   }
   TORCH_CHECK_WITH(OutOfMemoryError, false,
-                   Runtime::get().description().out_of_memory(failure, device));
+                   Runtime::get().memory(device).uses_drivers_pool()
+                       ? text_of_drivers_pool(failure, device)
+                       : Runtime::get().description().out_of_memory(failure, device));
 }
 
 }  // namespace torchport::vdev

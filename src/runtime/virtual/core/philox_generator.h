@@ -53,6 +53,9 @@ class PhiloxGenerator final : public c10::GeneratorImpl {
   // dropout starts again then. Thread safe.
   [[nodiscard]] bool take_seeded() { return seeded_.exchange(false); }
 
+  // Tells states apart: several generators may draw from one. Thread safe.
+  [[nodiscard]] const void* identity() const { return state_.get(); }
+
   // Says that the graph that is being captured draws from this generator, or no longer.
   void set_captured(bool captured) { state_->captured = captured; }
 

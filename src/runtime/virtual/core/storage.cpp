@@ -16,10 +16,14 @@
 #include "runtime/virtual/core/history.h"
 #include "runtime/virtual/core/host_allocator.h"
 #include "runtime/virtual/core/out_of_memory.h"
+#include "runtime/virtual/core/pool_memory.h"
+#include "runtime/virtual/core/program_allocators.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/shutdown.h"
+#include "runtime/virtual/core/storage_blocks.h"
 #include "runtime/virtual/core/streams.h"
 #include "runtime/virtual/errors/device_errors.h"
+#include "runtime/virtual/errors/runtime_errors.h"
 #include "runtime/virtual/watch/gpu_trace.h"
 #include "runtime/virtual/watch/late_streams.h"
 
@@ -38,14 +42,16 @@ using c10::DeviceIndex;
 using c10::intrusive_ptr;
 using c10::StorageImpl;
 
-// The context of a device storage's data pointer.
-struct Block {
-  intrusive_ptr<StorageImpl> twin;
-  DeviceIndex device;
-  std::uint64_t address;  // in the device's memory model; 0 if it has no bytes
-  std::uint64_t bytes;
-  void* data;  // where the bytes are
-};
+using Block = StorageBlock;
+
+// As charge(), by cudaMalloc() instead of the caching allocator.
+std::uint64_t charge_unmanaged(DeviceIndex device, std::uint64_t bytes) {
+  check_event_in_capture({});  // cudaMalloc() is not allowed while a graph is captured
+  const auto address = Runtime::get().memory(device).allocate_unmanaged(bytes);
+  if (!address) raise_runtime_error(RuntimeError::kMemoryAllocation);
+  if (streams_are_late()) late::allocated(device, *address, bytes);
+  return *address;
+}
 
 // Allocates a block for the device's current stream and returns its address. Raises if there is no
 // room.
@@ -55,6 +61,7 @@ std::uint64_t charge(DeviceIndex device, std::uint64_t bytes) {
   const HistoryScope scope(HistoryScope::Of::kAllocation);
   device_was_used.store(true, std::memory_order_relaxed);
   check_possible(bytes);
+  if (!caches_memory()) return charge_unmanaged(device, bytes);
   device::OutOfMemory failure;
   const auto address =
       Runtime::get().memory(device).allocate(bytes, current_stream(device), failure);
@@ -104,9 +111,7 @@ void trace_deallocation(const void* data, std::uint64_t address) {
 
 void delete_block(void* context) {
   auto* block = static_cast<Block*>(context);
-  trace_deallocation(block->data, block->address);
-  const HistoryScope scope(HistoryScope::Of::kFree);
-  discharge(block->device, block->address);
+  give_back(*block);
   delete block;
 }
 
@@ -156,24 +161,31 @@ bool is_shared(const DataPtr& pointer) {
   return pointer.get_deleter() == &delete_shared_block || c10::impl::cow::is_cow_data_ptr(pointer);
 }
 
-Block* block_of(const DataPtr& pointer) {
-  if (pointer.get_deleter() == &delete_block) return static_cast<Block*>(pointer.get_context());
-  return is_shared(pointer) ? SharedBlocks::get().at(pointer.get()) : nullptr;
+// The pointer of a new storage over a twin, whose block was charged at `address` (0: was not).
+DataPtr pointer_to(intrusive_ptr<StorageImpl> twin, DeviceIndex device, std::uint64_t address) {
+  const std::uint64_t bytes = twin->nbytes();
+  const bool may_be_of_pool = address != 0 && Runtime::get().memory(device).takes_from_pools();
+  if (may_be_of_pool) move_to_segment(device, address, *twin);
+  void* data = twin->mutable_data();
+  auto block = std::make_unique<Block>(
+      Block{std::move(twin), device, address, bytes, data, address != 0, false, false});
+  if (may_be_of_pool) list_in_pools(*block);
+  trace_allocation(data, address);
+  return pointer_of(std::move(block));
 }
 
-DataPtr pointer_to(intrusive_ptr<StorageImpl> twin, DeviceIndex device, bool charged) {
-  const std::uint64_t bytes = twin->nbytes();
-  void* data = twin->mutable_data();
-  const std::uint64_t address = charged ? charge_checked(device, bytes) : 0;
-  auto* block = new Block{std::move(twin), device, address, bytes, data};
-  trace_allocation(data, address);
-  return {data, block, &delete_block, Device(Runtime::get().kind().type, device)};
+// The program's own allocator, if it takes the place of the caching one. A graph that is replayed
+// takes no memory.
+const ProgramAllocator* allocator_of_program() {
+  return is_replaying_graph() ? nullptr : replaced_caching_allocator();
 }
 
 class DeviceMemory final : public c10::DeviceAllocator {
  public:
   DataPtr allocate(std::size_t bytes) override {
     const DeviceIndex device = current_device();
+    if (const ProgramAllocator* own = allocator_of_program())
+      return pointer_to(storage_of_program(*own, device, bytes), device, 0);
     // The device's memory is charged first: what is too large for the device may also be too large
     // for the host.
     const std::uint64_t address = charge_checked(device, bytes);
@@ -181,10 +193,7 @@ class DeviceMemory final : public c10::DeviceAllocator {
       auto twin = c10::make_intrusive<StorageImpl>(StorageImpl::use_byte_size_t(),
                                                    static_cast<std::int64_t>(bytes),
                                                    c10::GetCPUAllocator(), true);
-      void* data = twin->mutable_data();
-      auto* block = new Block{std::move(twin), device, address, bytes, data};
-      trace_allocation(data, address);
-      return {data, block, &delete_block, Device(Runtime::get().kind().type, device)};
+      return pointer_to(std::move(twin), device, address);
     } catch (...) {
       discharge(device, address);
       throw;
@@ -252,6 +261,26 @@ bool has_cached_segment(DeviceIndex device) {
 
 }  // namespace
 
+StorageBlock* block_of(const DataPtr& pointer) {
+  if (pointer.get_deleter() == &delete_block) return static_cast<Block*>(pointer.get_context());
+  return is_shared(pointer) ? SharedBlocks::get().at(pointer.get()) : nullptr;
+}
+
+DataPtr pointer_of(std::unique_ptr<StorageBlock> block) {
+  void* data = block->data;
+  const Device device(Runtime::get().kind().type, block->device);
+  return {data, block.release(), &delete_block, device};
+}
+
+void give_back(StorageBlock& block) {
+  if (!block.charged) return;
+  block.charged = false;
+  if (block.listed) unlist_in_pools(block);
+  trace_deallocation(block.data, block.address);
+  const HistoryScope scope(HistoryScope::Of::kFree);
+  discharge(block.device, block.address);
+}
+
 void empty_caches() {
   for (DeviceIndex i = 0; i < Runtime::get().count(); ++i) {
     // cudaFree() waits.
@@ -259,6 +288,7 @@ void empty_caches() {
     if (streams_are_late()) late::host_waits(i);
     const HistoryScope scope(HistoryScope::Of::kFree);
     Runtime::get().memory(i).empty_cache();
+    forget_gone_segments(i);
   }
   release_host_memory();
 }
@@ -276,6 +306,9 @@ intrusive_ptr<StorageImpl> twin_of(StorageImpl& storage) {
 }
 
 void record_stream(const DataPtr& pointer, const c10::Stream& stream) {
+  const ProgramAllocator* own = replaced_caching_allocator();
+  if (own != nullptr && own->record_stream != nullptr)
+    own->record_stream(pointer.get(), reinterpret_cast<void*>(stream.id()));
   const Block* block = streams_are_late() ? block_of(pointer) : nullptr;
   if (block != nullptr) late::record_stream(stream.device_index(), stream.id(), block->address);
 }
@@ -290,43 +323,76 @@ c10::Storage adopt(const c10::Storage& cpu, DeviceIndex device, bool charged) {
       c10::intrusive_ptr<StorageImpl>::reclaim_copy(cpu.unsafeGetStorageImpl());
   const auto bytes = static_cast<std::int64_t>(twin->nbytes());
   const bool resizable = twin->resizable();
+  const ProgramAllocator* own = charged ? allocator_of_program() : nullptr;
+  if (own != nullptr) move_to_program(*own, device, *twin);
+  const std::uint64_t address =
+      charged && own == nullptr ? charge_checked(device, twin->nbytes()) : 0;
   return c10::Storage(c10::make_intrusive<StorageImpl>(StorageImpl::use_byte_size_t(), bytes,
-                                                       pointer_to(std::move(twin), device, charged),
+                                                       pointer_to(std::move(twin), device, address),
                                                        device_allocator(), resizable));
 }
+
+namespace {
+
+// Puts a storage's block under the pointer to its twin's bytes.
+void point_to(StorageImpl& storage, Block& block) {
+  DataPtr old = storage.set_data_ptr(DataPtr());
+  if (is_shared(old)) SharedBlocks::get().take(old.get());
+  old.release_context();
+  storage.set_data_ptr_noswap(
+      DataPtr(block.twin->mutable_data(), &block, &delete_block, old.device()));
+}
+
+// Charges a block whose twin has another size now, and gives its old memory back.
+void charge_again(StorageImpl& storage, Block& block) {
+  StorageImpl& twin = *block.twin;
+  const ProgramAllocator* own = block.alias ? nullptr : allocator_of_program();
+  if (own != nullptr) move_to_program(*own, block.device, twin);
+  const bool charges = !block.alias && own == nullptr;
+  const std::uint64_t fresh = charges ? charge(block.device, twin.nbytes()) : 0;
+  if (fresh != 0 && Runtime::get().memory(block.device).takes_from_pools())
+    move_to_segment(block.device, fresh, twin);
+  if (twin.data() != storage.data()) point_to(storage, block);
+  trace_allocation(twin.data(), fresh);
+  give_back(block);
+  block.charged = fresh != 0;
+  block.address = fresh;
+  block.bytes = twin.nbytes();
+}
+
+}  // namespace
 
 void follow_twin(StorageImpl& storage) {
   Block* block = block_of(storage.data_ptr());
   if (block == nullptr) return;
   StorageImpl& twin = *block->twin;
   if (twin.data() == storage.data() && twin.nbytes() == storage.nbytes()) return;
-  // Puts the same context under the new pointer. This comes before the charge, which may raise: the
-  // old bytes are already gone.
-  DataPtr old = storage.set_data_ptr(DataPtr());
-  if (is_shared(old)) SharedBlocks::get().take(old.get());
-  old.release_context();
-  storage.set_data_ptr_noswap(DataPtr(twin.mutable_data(), block, &delete_block, old.device()));
+  // This comes before the charge, which may raise: the old bytes are already gone.
+  point_to(storage, *block);
   storage.set_nbytes(twin.nbytes());
-  if (block->bytes != twin.nbytes()) {
-    const std::uint64_t fresh = charge(block->device, twin.nbytes());
-    trace_allocation(twin.data(), fresh);
-    trace_deallocation(block->data, block->address);
-    discharge(block->device, block->address);
-    block->address = fresh;
-    block->bytes = twin.nbytes();
-  }
+  if (block->bytes != twin.nbytes()) charge_again(storage, *block);
   block->data = twin.mutable_data();
+  const bool was_listed = block->listed;
+  if (was_listed) unlist_in_pools(*block);
+  if (block->charged && (was_listed || Runtime::get().memory(block->device).takes_from_pools()))
+    list_in_pools(*block);
 }
 
 intrusive_ptr<StorageImpl> lazy_clone_of(StorageImpl& storage) {
   namespace cow = c10::impl::cow;
   const DataPtr& pointer = storage.data_ptr();
   Block* block = block_of(pointer);
-  if (block == nullptr || pointer.get() == nullptr) return {};
+  // What has no bytes needs no block: of two such storages, either may be written first.
+  const bool is_empty = pointer.get() == nullptr && storage.nbytes() == 0;
+  if (block == nullptr && !is_empty) return {};
   void* data = storage._mutable_data_ptr_no_checks().get();
   const Device device = pointer.device();
   if (!cow::is_cow_data_ptr(pointer)) {
-    if (!is_shared(pointer)) SharedBlocks::get().put(data, block);
+    if (is_empty) {
+      storage.set_data_ptr_noswap(DataPtr(nullptr, device));
+    } else if (!is_shared(pointer)) {
+      SharedBlocks::get().put(data, block);
+    }
     storage._mutable_data_ptr_no_checks().release_context();
     auto* context = new cow::COWDeleterContext({data, &delete_shared_block});
     storage.set_data_ptr_noswap(DataPtr(data, context, &cow::cow_deleter, device));

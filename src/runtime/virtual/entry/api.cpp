@@ -8,6 +8,7 @@
 #include <torch/library.h>
 
 #include "runtime/virtual/core/generator.h"
+#include "runtime/virtual/core/pool_memory.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/storage.h"
 #include "runtime/virtual/core/streams.h"
@@ -62,6 +63,13 @@ at::Generator generator_of(std::int64_t device) {
 void capture_generator(const at::Generator& generator, bool captured) {
   if (auto* philox = dynamic_cast<PhiloxGenerator*>(generator.unsafeGetGeneratorImpl()))
     philox->set_captured(captured);
+}
+
+// A number for the state of a generator, the same for all generators that draw from it.
+std::int64_t state_number(const at::Generator& generator) {
+  const auto* philox = dynamic_cast<const PhiloxGenerator*>(generator.unsafeGetGeneratorImpl());
+  const void* state = philox == nullptr ? generator.unsafeGetGeneratorImpl() : philox->identity();
+  return static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(state));
 }
 
 // The profile and the memory of each device, the UUIDs of all, and the numbers of the visible ones,
@@ -141,15 +149,20 @@ std::string memory_stats(std::int64_t device) {
 std::string memory_snapshot(std::int64_t device) {
   nlohmann::json result = nlohmann::json::array();
   for (const device::SegmentView& segment : memory_of(device).snapshot()) {
+    // The segments of private pools lie where their tensors say; `number` is the model's address.
+    const std::uint64_t place =
+        place_of_segment(static_cast<c10::DeviceIndex>(device), segment.address, segment.size)
+            .value_or(segment.address);
     nlohmann::json blocks = nlohmann::json::array();
     for (const device::BlockView& block : segment.blocks) {
-      blocks.push_back({{"address", block.address},
+      blocks.push_back({{"address", place + (block.address - segment.address)},
+                        {"number", block.address},
                         {"size", block.size},
                         {"requested_size", block.requested},
                         {"state", block.allocated ? "active_allocated" : "inactive"}});
     }
     result.push_back({{"device", device},
-                      {"address", segment.address},
+                      {"address", place},
                       {"total_size", segment.size},
                       {"stream", segment.stream},
                       {"segment_type", segment.small ? "small" : "large"},
@@ -195,6 +208,7 @@ TORCH_LIBRARY(torchport, library) {
   library.def("get_stream(int device) -> int", &get_stream);
   library.def("default_generator(int device) -> Generator?", &generator_of);
   library.def("capture_generator(Generator? generator, bool captured) -> ()", &capture_generator);
+  library.def("state_number(Generator? generator) -> int", &state_number);
   library.def("describe() -> str", &describe);
   library.def("memory_stats(int device) -> str", &memory_stats);
   library.def("memory_snapshot(int device) -> str", &memory_snapshot);

@@ -9,6 +9,7 @@
 #include <torch/library.h>
 
 #include "runtime/virtual/core/capture.h"
+#include "runtime/virtual/core/pool_memory.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/storage.h"
 #include "runtime/virtual/core/streams.h"
@@ -110,9 +111,12 @@ TORCH_LIBRARY_FRAGMENT(torchport, library) {
               &use_pool);
   library.def("release_pool(int device, int first, int second) -> ()", &release_pool);
   library.def("pool_users(int device, int first, int second) -> int", &pool_users);
+  library.def("begin_journal() -> ()", &begin_journal);
+  library.def("restore_journal() -> ()", &restore_journal);
   library.def("empty_pool(int device, int first, int second) -> ()",
               [](std::int64_t device, std::int64_t first, std::int64_t second) {
                 memory_of(device).empty_cache(pool_of(first, second));
+                forget_gone_segments(as_index(device));
               });
 }
 

@@ -223,7 +223,7 @@ T __ldg(const T* address) {
 
 // The functions of the CUDA runtime that extensions call.
 using cudaStream_t = void*;
-enum cudaError_t { cudaSuccess = 0 };
+enum cudaError_t { cudaSuccess = 0, cudaErrorMemoryAllocation = 2 };
 enum cudaMemcpyKind {
   cudaMemcpyHostToHost,
   cudaMemcpyHostToDevice,
@@ -233,9 +233,34 @@ enum cudaMemcpyKind {
 };
 inline cudaError_t cudaGetLastError() { return cudaSuccess; }
 inline cudaError_t cudaPeekAtLastError() { return cudaSuccess; }
-inline const char* cudaGetErrorString(cudaError_t) { return "no error"; }
+inline const char* cudaGetErrorString(cudaError_t error) {
+  return error == cudaSuccess ? "no error" : "out of memory";
+}
 inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
 inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+// Memory of the host. The device's account does not have it.
+template <class T>
+cudaError_t cudaMalloc(T** data, std::size_t bytes) {
+  constexpr std::size_t kAlignment = 512;
+  *data = bytes == 0 ? nullptr
+                     : static_cast<T*>(std::aligned_alloc(
+                           kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment));
+  return *data == nullptr && bytes > 0 ? cudaErrorMemoryAllocation : cudaSuccess;
+}
+constexpr unsigned cudaMemAttachGlobal = 1;
+template <class T>
+cudaError_t cudaMallocManaged(T** data, std::size_t bytes, unsigned = cudaMemAttachGlobal) {
+  return cudaMalloc(data, bytes);
+}
+template <class T>
+cudaError_t cudaMallocAsync(T** data, std::size_t bytes, cudaStream_t) {
+  return cudaMalloc(data, bytes);
+}
+inline cudaError_t cudaFree(void* data) {
+  std::free(data);
+  return cudaSuccess;
+}
+inline cudaError_t cudaFreeAsync(void* data, cudaStream_t) { return cudaFree(data); }
 inline cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
   std::memcpy(to, from, bytes);
   return cudaSuccess;
