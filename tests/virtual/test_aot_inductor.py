@@ -1,6 +1,7 @@
 """AOTInductor on virtual devices: a package is compiled, loaded, and computes what the model does."""
 
 import ctypes
+import gc
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -91,6 +92,17 @@ def test_results_are_in_the_account(package: str) -> None:
     after = torch.cuda.memory_allocated()
     blocks = [-(-each.numel() * each.element_size() // 512) * 512 for each in results]
     assert after - before == sum(blocks)
+
+
+def test_constants_take_memory_of_the_device(package: str) -> None:
+    before, allocated = torch.cuda.mem_get_info(1)[0], torch.cuda.memory_allocated(1)
+    compiled = torch._inductor.aoti_load_package(package, device_index=1)
+    weights = sum(4 * each.numel() for each in Net().parameters())
+    assert 0.9 * weights < before - torch.cuda.mem_get_info(1)[0] < 1.3 * weights
+    assert torch.cuda.memory_allocated(1) == allocated
+    del compiled
+    gc.collect()
+    assert torch.cuda.mem_get_info(1)[0] == before
 
 
 def test_weights_are_named_and_can_be_replaced(package: str) -> None:

@@ -42,15 +42,16 @@ struct MemoryModel::Block {
 };
 
 struct MemoryModel::PrivatePool {
-  explicit PrivatePool(PoolId number) : id(number) {}
+  PrivatePool(PoolId number, RecyclingResource& nodes)
+      : id(number), small(nodes, true, this), large(nodes, false, this) {}
   PoolId id;
   int users = 1;
   std::uint64_t segments = 0;  // that it has
   bool for_a_full_device = false;
   bool whole = false;      // its blocks are not split
   SegmentSource source{};  // empty: the device
-  Pool small{true, this};
-  Pool large{false, this};
+  Pool small;
+  Pool large;
 };
 
 }  // namespace torchport::device

@@ -39,7 +39,7 @@ bool MemoryModel::ByStreamAndAddress::operator()(const Block* a, const Block* b)
 }
 
 MemoryModel::MemoryModel(std::uint64_t base, std::uint64_t total)
-    : total_(total), next_address_(base) {}
+    : total_(total), next_address_(base), blocks_(&nodes_) {}
 MemoryModel::~MemoryModel() = default;
 
 std::uint64_t MemoryModel::round_size(std::uint64_t bytes) const {

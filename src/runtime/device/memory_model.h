@@ -19,6 +19,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <memory_resource>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -28,6 +29,7 @@
 #include <vector>
 
 #include "devices/out_of_memory.h"
+#include "runtime/device/recycling.h"
 
 namespace torchport::device {
 
@@ -250,9 +252,10 @@ class MemoryModel {
     bool operator()(const Block* a, const Block* b) const;
   };
   struct Pool {
-    explicit Pool(bool is_small, PrivatePool* whose = nullptr) : small(is_small), owner(whose) {}
-    std::set<Block*, ByStreamAndSize> free;
-    std::set<Block*, ByStreamAndAddress> unmapped;  // parts of expandable segments without memory
+    Pool(RecyclingResource& nodes, bool is_small, PrivatePool* whose = nullptr)
+        : free(&nodes), unmapped(&nodes), small(is_small), owner(whose) {}
+    std::pmr::set<Block*, ByStreamAndSize> free;
+    std::pmr::set<Block*, ByStreamAndAddress> unmapped;  // parts of expandable segments without memory
     std::uint64_t searches = 0;  // for a free block, while unused segments are collected
     bool small;
     PrivatePool* owner;  // null: everybody's
@@ -308,13 +311,14 @@ class MemoryModel {
   double fraction_ = 1;
   bool fraction_was_set_ = false;
   MemorySettings settings_;
-  Pool small_{true};
-  Pool large_{false};
+  RecyclingResource nodes_;  // of the containers of blocks
+  Pool small_{nodes_, true};
+  Pool large_{nodes_, false};
   std::map<PoolId, std::unique_ptr<PrivatePool>> private_pools_;
   // The pools that memory is taken from now, in the order of their begin.
   std::vector<std::pair<PoolId, TakesFrom>> taking_;
   std::atomic<std::size_t> pools_taken_from_{0};                      // how many those are
-  std::unordered_map<std::uint64_t, std::unique_ptr<Block>> blocks_;  // by address
+  std::pmr::unordered_map<std::uint64_t, std::unique_ptr<Block>> blocks_;  // by address
   MemoryStats stats_;
   MemoryObserver observer_;
   mutable std::mutex mutex_;

@@ -54,7 +54,7 @@ void MemoryModel::use_pool(PoolId id) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto [found, fresh] = private_pools_.try_emplace(id);
   if (fresh) {
-    found->second = std::make_unique<PrivatePool>(id);
+    found->second = std::make_unique<PrivatePool>(id, nodes_);
   } else {
     ++found->second->users;
   }

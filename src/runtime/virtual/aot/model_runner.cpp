@@ -12,6 +12,7 @@
 #include <torch/custom_class.h>
 #include <torch/library.h>
 
+#include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/streams.h"
 
 namespace torchport::vdev {
@@ -20,11 +21,37 @@ namespace {
 
 using torch::inductor::AOTIModelContainerRunner;
 
+// Its constants are memory of the device that the caching allocator does not manage.
 class ModelRunner final : public AOTIModelContainerRunner {
  public:
-  ModelRunner(const std::string& library, std::size_t models, const std::string& device,
+  ModelRunner(const std::string& library, std::size_t models, c10::Device device,
               const std::string& folder, bool single_threaded)
-      : AOTIModelContainerRunner(library, models, device, folder, single_threaded) {}
+      : AOTIModelContainerRunner(library, models, device.str(), folder, single_threaded),
+        memory_(Runtime::get().memory(device.index())) {
+    const auto address = memory_.allocate_unmanaged(bytes_of_constants());
+    TORCH_CHECK(address.has_value(), "CUDA error: out of memory");
+    address_ = *address;
+  }
+  ~ModelRunner() override { memory_.free(address_); }
+  ModelRunner(const ModelRunner&) = delete;
+  ModelRunner& operator=(const ModelRunner&) = delete;
+  ModelRunner(ModelRunner&&) = delete;
+  ModelRunner& operator=(ModelRunner&&) = delete;
+
+ private:
+  // They lie in one block, each at a multiple of AOTI_CONST_ALIGNMENT.
+  [[nodiscard]] std::uint64_t bytes_of_constants() const {
+    constexpr std::uint64_t kAlignment = 64;
+    std::uint64_t bytes = 0;
+    for (const auto& [name, tensor] : extract_constants_map(false)) {
+      if (is_virtual(tensor.device()))
+        bytes += (tensor.storage().nbytes() + kAlignment - 1) / kAlignment * kAlignment;
+    }
+    return bytes;
+  }
+
+  device::MemoryModel& memory_;
+  std::uint64_t address_ = 0;
 };
 
 // The code asks for the current device where no number is given; it cannot, without CUDA's runtime.
@@ -39,7 +66,7 @@ std::unique_ptr<AOTIModelContainerRunner> make_runner(const std::string& library
                                                       const bool single_threaded) {
   const c10::Device on = with_number(device);
   const c10::DeviceGuard guard(on);  // memory that is not ours is the current device's
-  return std::make_unique<ModelRunner>(library, models, on.str(), folder, single_threaded);
+  return std::make_unique<ModelRunner>(library, models, on, folder, single_threaded);
 }
 
 // A runner of one compiled library, for Python: torch._C._aoti.AOTIModelContainerRunnerCuda.
