@@ -154,7 +154,9 @@ def code_generator(device: str) -> type:
     from torch._inductor.codegen.cpp_wrapper_cpu import CppWrapperCpu
     from torch._inductor.virtualized import V
 
-    class CppWrapperVirtual(CppWrapperCpu):
+    base: Any = CppWrapperCpu
+
+    class CppWrapperVirtual(base):  # type: ignore[misc]
         def __init__(self) -> None:
             self.device = device
             super().__init__()
@@ -167,15 +169,15 @@ def code_generator(device: str) -> type:
 
         @staticmethod
         def get_device_include_path(asked: str) -> str:  # until torch 2.12
-            return str(CppWrapperCpu.get_device_include_path("cpu"))
+            return str(base.get_device_include_path("cpu"))
 
         @staticmethod
         def get_device_include_path_jit(asked: str) -> str:
-            return str(CppWrapperCpu.get_device_include_path_jit("cpu"))
+            return str(base.get_device_include_path_jit("cpu"))
 
         @staticmethod
         def get_device_include_path_aot(asked: str) -> str:
-            return str(CppWrapperCpu.get_device_include_path_aot("cpu"))
+            return str(base.get_device_include_path_aot("cpu"))
 
         def add_device_include(self, asked: str) -> None:
             if asked == device and asked not in self.included_devices:
@@ -195,16 +197,21 @@ def code_generator(device: str) -> type:
         def finalize_prefix(self) -> None:
             super().finalize_prefix()
             called = re.findall(rf"\baoti_torch_{device}_(\w+)\(", self.wrapper_call.getvalue())
-            before, self.prefix = self.prefix, type(self.prefix)()
+            prefix = type(self.prefix)()
             for name in sorted(set(called)):
-                self.prefix.splice(_definition(device, name))
-            self.prefix.splice(before)
+                prefix.splice(_definition(device, name))
+            prefix.splice(self.prefix)
+            self.prefix = prefix
 
         def _generate_kernel_call_helper(
             self, name: str, arguments: Any, *, device: Any = None, **rest: Any
         ) -> None:
             where = device or V.graph.get_current_device_or_throw()
-            if where.type == self.device and not rest.get("triton", True):
+            if where.type != self.device:
+                super()._generate_kernel_call_helper(name, arguments, device=device, **rest)
+            elif rest.get("triton", True):
+                refuse("Triton kernels", "there is no GPU that could run them")
+            else:
                 given = [
                     f"({kind})({value}.data_ptr())"
                     if isinstance(kind, str) and "*" in kind
@@ -214,8 +221,6 @@ def code_generator(device: str) -> type:
                 index = self._number_of(where)
                 call = [name, f'"{name}"', index, *given]
                 self.writeline(self.wrap_kernel_call("torchport_aoti::launch", call))
-            else:
-                super()._generate_kernel_call_helper(name, arguments, device=device, **rest)
 
         def _number_of(self, where: Any) -> str:
             number = str(where.index or 0)
