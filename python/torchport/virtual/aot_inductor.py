@@ -157,6 +157,8 @@ def code_generator(device: str) -> type:
     base: Any = CppWrapperCpu
 
     class CppWrapperVirtual(base):  # type: ignore[misc]
+        prefix: Any
+
         def __init__(self) -> None:
             self.device = device
             super().__init__()
