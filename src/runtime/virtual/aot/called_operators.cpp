@@ -101,10 +101,9 @@ bool is_real(const c10::Type& type) {
 // Integers are passed in 64 bits; truth values and enumerations in 32.
 bool is_short(const c10::Argument& argument, const c10::Type& type) {
   if (type.kind() == c10::TypeKind::BoolType) return true;
-  const c10::TypePtr real = argument.real_type();
-  const c10::TypePtr one = real->castRaw<c10::OptionalType>() != nullptr
-                               ? real->castRaw<c10::OptionalType>()->getElementType()
-                               : real;
+  const c10::TypePtr& real = argument.real_type();
+  const auto* const optional = real->castRaw<c10::OptionalType>();
+  const c10::TypePtr& one = optional != nullptr ? optional->getElementType() : real;
   switch (one->kind()) {
     case c10::TypeKind::ScalarTypeType:
     case c10::TypeKind::LayoutType:
@@ -266,7 +265,7 @@ C10_EXPORT std::int32_t torchport_aoti_call(const char* name, const TorchportArg
 }
 
 C10_EXPORT std::int32_t torchport_aoti_exchange_device(std::int32_t device) {
-  const std::int32_t before = torchport::vdev::current_device();
+  const std::int32_t before = static_cast<unsigned char>(torchport::vdev::current_device());
   torchport::vdev::set_current_device(static_cast<c10::DeviceIndex>(device));
   return before;
 }

@@ -212,7 +212,7 @@ void Aliases::write_back(const Tensor& alias) {
   }
 }
 
-void Aliases::take(const Tensor& alias, Tensor result) {
+void Aliases::take(const Tensor& alias, const Tensor& result) {
   c10::StorageImpl& from = *result.storage().unsafeGetStorageImpl();
   c10::StorageImpl& to = *alias.storage().unsafeGetStorageImpl();
   const bool same = result.scalar_type() == alias.scalar_type() &&

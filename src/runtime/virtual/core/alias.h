@@ -44,7 +44,7 @@ class Aliases {
 
   // Gives the elements of a tensor of the CPU to the tensor of `alias`, which was made for them:
   // its memory, if nobody else holds that and it has the same layout; else a copy.
-  void take(const at::Tensor& alias, at::Tensor result);
+  void take(const at::Tensor& alias, const at::Tensor& result);
 
   // Puts NaN (0 for types without it) into the alias of `tensor`, which gets bytes of its own.
   void hide(const at::Tensor& tensor);

@@ -113,7 +113,7 @@ void return_to(const Checkpoint& checkpoint, const std::vector<StorageImpl*>& st
   const auto change = memory.set_pool_state(checkpoint.state);
   TORCH_CHECK(change.has_value(), "could not find a segment of the private pool's state");
   disown(*change, checkpoint);
-  for (StorageImpl* storage : given) {
+  for (StorageImpl* storage : stale) {
     StorageBlock& block = *block_in(*storage);
     if (block.listed) unlist_in_pools(block);
     block.charged = false;

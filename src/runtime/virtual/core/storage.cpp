@@ -308,7 +308,8 @@ intrusive_ptr<StorageImpl> twin_of(StorageImpl& storage) {
 void record_stream(const DataPtr& pointer, const c10::Stream& stream) {
   const ProgramAllocator* own = replaced_caching_allocator();
   if (own != nullptr && own->record_stream != nullptr)
-    own->record_stream(pointer.get(), reinterpret_cast<void*>(stream.id()));
+    own->record_stream(pointer.get(),
+                       reinterpret_cast<void*>(stream.id()));  // NOLINT(performance-no-int-to-ptr)
   const Block* block = streams_are_late() ? block_of(pointer) : nullptr;
   if (block != nullptr) late::record_stream(stream.device_index(), stream.id(), block->address);
 }

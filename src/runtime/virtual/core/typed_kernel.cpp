@@ -142,15 +142,16 @@ class TypedKernel<Result(Given...)> final : public c10::OperatorKernel {
  private:
   Result call(BlasUse blas, const Workspaces& taken, Given... given) {
     Aliases aliases;
-    // Braces make them in the order of the arguments.
-    std::tuple<Passed<Given>...> passed{Passed<Given>(std::forward<Given>(given), aliases)...};
     if constexpr (std::is_same_v<Result, Tensor&>) {
+      Tensor& written = first(given...);
+      auto passed = pass(aliases, std::forward<Given>(given)...);
       std::apply([&](auto&... each) { compute([&] { redispatch(each...); }); }, passed);
       std::apply([&](auto&... each) { (each.done(aliases), ...); }, passed);
       const auto held = hold(taken, aliases);
       if (blas != BlasUse::kNone) take_blas_workspaces(blas, aliases.device());
-      return first(given...);
+      return written;
     } else {
+      auto passed = pass(aliases, std::forward<Given>(given)...);
       std::optional<Result> result;
       std::apply([&](auto&... each) { compute([&] { result = redispatch(each...); }); }, passed);
       // Taken while the results exist, as by CUDA's kernels.
@@ -159,6 +160,11 @@ class TypedKernel<Result(Given...)> final : public c10::OperatorKernel {
       if (blas != BlasUse::kNone) take_blas_workspaces(blas, aliases.device());
       return on_device;
     }
+  }
+
+  static std::tuple<Passed<Given>...> pass(Aliases& aliases, Given... given) {
+    // Braces make them in the order of the arguments.
+    return {Passed<Given>(std::forward<Given>(given), aliases)...};
   }
 
   static c10::SmallVector<c10::DataPtr, 2> hold(const Workspaces& taken, const Aliases& aliases) {
@@ -200,12 +206,12 @@ std::string signature_of(const c10::FunctionSchema& schema) {
   for (const c10::Argument& argument : schema.arguments()) {
     if (!text.empty()) text += ", ";
     text += argument.real_type()->str();
-    if (argument.alias_info() != nullptr && argument.alias_info()->isWrite()) text += "!";
+    if (argument.alias_info() != nullptr && argument.alias_info()->isWrite()) text += '!';
   }
   text += " ->";
   for (const c10::Argument& result : schema.returns()) {
     text += " " + result.real_type()->str();
-    if (result.alias_info() != nullptr && result.alias_info()->isWrite()) text += "!";
+    if (result.alias_info() != nullptr && result.alias_info()->isWrite()) text += '!';
   }
   return text;
 }

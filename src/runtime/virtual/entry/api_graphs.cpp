@@ -24,7 +24,7 @@ c10::DeviceIndex as_index(std::int64_t device) {
   return static_cast<c10::DeviceIndex>(device < 0 ? current_device() : device);
 }
 
-device::MemoryModel& memory_of(std::int64_t device) {
+device::MemoryModel& memory_with_pools(std::int64_t device) {
   return Runtime::get().memory(as_index(device));
 }
 
@@ -33,7 +33,7 @@ PoolId pool_of(std::int64_t first, std::int64_t second) {
 }
 
 void begin_pool(std::int64_t device, PoolId id, device::TakesFrom takes) {
-  TORCH_CHECK(memory_of(device).begin_pool(id, std::move(takes)),
+  TORCH_CHECK(memory_with_pools(device).begin_pool(id, std::move(takes)),
               "beginAllocateToPool: already recording to mempool_id");
 }
 
@@ -54,7 +54,7 @@ void begin_on_current_stream(std::int64_t mode, std::int64_t first, std::int64_t
 
 // Whether what was captured is valid.
 bool end_on(std::int64_t device, std::int64_t stream, std::int64_t first, std::int64_t second) {
-  static_cast<void>(memory_of(device).end_pool(pool_of(first, second)));
+  static_cast<void>(memory_with_pools(device).end_pool(pool_of(first, second)));
   const auto capture = capture_of(static_cast<c10::DeviceIndex>(device), stream);
   return capture && end_capture(capture);
 }
@@ -78,24 +78,25 @@ void begin_pool_for(std::int64_t device, std::int64_t first, std::int64_t second
 }
 
 void end_pool(std::int64_t device, std::int64_t first, std::int64_t second) {
-  TORCH_CHECK(memory_of(device).end_pool(pool_of(first, second)),
+  TORCH_CHECK(memory_with_pools(device).end_pool(pool_of(first, second)),
               "endAllocatePool: not currently recording to mempool_id");
 }
 
 void use_pool(std::int64_t device, std::int64_t first, std::int64_t second, bool when_full,
               bool whole) {
   const PoolId id = pool_of(first, second);
-  memory_of(device).use_pool(id);
-  if (when_full) memory_of(device).use_pool_when_full(id);
-  if (whole) memory_of(device).keep_pool_whole(id);
+  memory_with_pools(device).use_pool(id);
+  if (when_full) memory_with_pools(device).use_pool_when_full(id);
+  if (whole) memory_with_pools(device).keep_pool_whole(id);
 }
 
 void release_pool(std::int64_t device, std::int64_t first, std::int64_t second) {
-  TORCH_CHECK(memory_of(device).release_pool(pool_of(first, second)), "Could not find pool of id");
+  TORCH_CHECK(memory_with_pools(device).release_pool(pool_of(first, second)),
+              "Could not find pool of id");
 }
 
 std::int64_t pool_users(std::int64_t device, std::int64_t first, std::int64_t second) {
-  const auto users = memory_of(device).pool_users(pool_of(first, second));
+  const auto users = memory_with_pools(device).pool_users(pool_of(first, second));
   TORCH_CHECK(users.has_value(), "Could not find pool of id");
   return *users;
 }
@@ -115,7 +116,7 @@ TORCH_LIBRARY_FRAGMENT(torchport, library) {
   library.def("restore_journal() -> ()", &restore_journal);
   library.def("empty_pool(int device, int first, int second) -> ()",
               [](std::int64_t device, std::int64_t first, std::int64_t second) {
-                memory_of(device).empty_cache(pool_of(first, second));
+                memory_with_pools(device).empty_cache(pool_of(first, second));
                 forget_gone_segments(as_index(device));
               });
 }

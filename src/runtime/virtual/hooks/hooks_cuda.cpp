@@ -63,12 +63,12 @@ struct CUDAHooks final : vdev::Hooks<CUDAHooksInterface, c10::DeviceType::CUDA> 
 
   // How many plans each device may keep (CUFFT_DEFAULT_CACHE_SIZE). None is ever kept.
   static std::atomic<int64_t>& plans_of(DeviceIndex device) {
-    static auto* const kept = [] {
+    static auto* const kKept = [] {
       auto* all = new std::array<std::atomic<int64_t>, torchport::device::kMaxDevices>();
       for (auto& one : *all) one = 4096;
       return all;
     }();
-    return kept->at(static_cast<std::size_t>(device < 0 ? vdev::current_device() : device));
+    return kKept->at(static_cast<std::size_t>(device < 0 ? vdev::current_device() : device));
   }
   static bool is_at_least(int major) {
     const auto* profile = vdev::Runtime::get().spec().profile;

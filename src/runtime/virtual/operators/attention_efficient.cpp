@@ -145,9 +145,9 @@ Tensor efficient_heads_first(const Tensor& tensor, std::int64_t first, std::int6
 void write_heads(Aliases& aliases, const Tensor& to, std::int64_t first, std::int64_t count,
                  Tensor result) {
   if (first == 0 && count == to.size(1)) {
-    Tensor steps_first = result.transpose(1, 2);
-    result.reset();
-    aliases.take(to, std::move(steps_first));
+    const Tensor steps_first = result.transpose(1, 2);
+    result.reset();  // nobody else holds the memory then
+    aliases.take(to, steps_first);
   } else {
     efficient_heads_first(to, first, count).copy_(result);
   }

@@ -232,18 +232,18 @@ RnnForward rnn_forward(const Tensor& input, TensorList weights, std::int64_t eac
     found = std::move(run.hidden);
     found.insert(found.begin(), std::move(run.output));
   }
-  aliases.take(aliases.of(output), std::move(found[0]));
-  aliases.take(aliases.of(hy), std::move(found[1]));
-  if (cx.defined()) aliases.take(aliases.of(cy), std::move(found[2]));
+  aliases.take(aliases.of(output), found[0]);
+  aliases.take(aliases.of(hy), found[1]);
+  if (cx.defined()) aliases.take(aliases.of(cy), found[2]);
   if (call.is_transposed()) output.transpose_(0, 1);
   return {output, hy, cy, reserve, buffer};
 }
 
 // Writes the gradient of a leaf; 0 if there is none.
-void write_gradient(Aliases& aliases, const Tensor& to, Tensor gradient) {
+void write_gradient(Aliases& aliases, const Tensor& to, const Tensor& gradient) {
   const Tensor alias = aliases.of(to);
   if (gradient.defined())
-    aliases.take(alias, std::move(gradient));
+    aliases.take(alias, gradient);
   else
     alias.zero_();
 }
@@ -253,7 +253,10 @@ void write_gradient(Aliases& aliases, const Tensor& to, Tensor gradient) {
 std::vector<Tensor> write_weights(const RnnCall& call, const Tensor& input, TensorList weights,
                                   const Tensor& buffer, at::ArrayRef<Tensor> found) {
   const Tensor x = call.steps_first(input).contiguous();
-  const Tensor all = at::zeros(buffer.sizes(), buffer.options());
+  std::int64_t elements = 0;
+  for (const Tensor& gradient : found) elements += gradient.defined() ? gradient.numel() : 0;
+  const Tensor all = elements == buffer.numel() ? at::empty(buffer.sizes(), buffer.options())
+                                                : at::zeros(buffer.sizes(), buffer.options());
   const Tensor workspace = call.workspace(x);
   {
     Aliases aliases;
@@ -331,10 +334,10 @@ std::tuple<Tensor, Tensor, Tensor, OnHost> backward_of(const RnnCall& call, cons
     found = torch::autograd::grad(pass->results, leaves, gradients, keep, false, true);
   }
   auto next = found.begin();
-  if (wanted[0]) write_gradient(aliases, dx, std::move(*next++));
+  if (wanted[0]) write_gradient(aliases, dx, *next++);
   if (of_states) {
-    write_gradient(aliases, dhx, std::move(*next++));
-    if (cx.defined()) write_gradient(aliases, dcx, std::move(*next++));
+    write_gradient(aliases, dhx, *next++);
+    if (cx.defined()) write_gradient(aliases, dcx, *next++);
   }
   if (call.is_transposed()) dx.transpose_(0, 1);
   return {dx, dhx, dcx, OnHost(next, found.end())};
