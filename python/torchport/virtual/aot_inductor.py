@@ -154,7 +154,9 @@ def code_generator(device: str) -> type:
     from torch._inductor.codegen.cpp_wrapper_cpu import CppWrapperCpu
     from torch._inductor.virtualized import V
 
-    class CppWrapperVirtual(CppWrapperCpu):
+    base: Any = CppWrapperCpu
+
+    class CppWrapperVirtual(base):  # type: ignore[misc]
         def __init__(self) -> None:
             self.device = device
             super().__init__()
@@ -167,15 +169,15 @@ def code_generator(device: str) -> type:
 
         @staticmethod
         def get_device_include_path(asked: str) -> str:  # until torch 2.12
-            return str(CppWrapperCpu.get_device_include_path("cpu"))
+            return str(base.get_device_include_path("cpu"))
 
         @staticmethod
         def get_device_include_path_jit(asked: str) -> str:
-            return str(CppWrapperCpu.get_device_include_path_jit("cpu"))
+            return str(base.get_device_include_path_jit("cpu"))
 
         @staticmethod
         def get_device_include_path_aot(asked: str) -> str:
-            return str(CppWrapperCpu.get_device_include_path_aot("cpu"))
+            return str(base.get_device_include_path_aot("cpu"))
 
         def add_device_include(self, asked: str) -> None:
             if asked == device and asked not in self.included_devices:
@@ -195,7 +197,8 @@ def code_generator(device: str) -> type:
         def finalize_prefix(self) -> None:
             super().finalize_prefix()
             called = re.findall(rf"\baoti_torch_{device}_(\w+)\(", self.wrapper_call.getvalue())
-            before, self.prefix = self.prefix, type(self.prefix)()
+            before: Any = vars(self)["prefix"]
+            self.prefix = type(before)()
             for name in sorted(set(called)):
                 self.prefix.splice(_definition(device, name))
             self.prefix.splice(before)

@@ -5,6 +5,7 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/fill.h>
+#include <c10/core/CPUAllocator.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/core/TensorImpl.h>
@@ -79,6 +80,10 @@ bool is_new(const Tensor& tensor) {
   return tensor.use_count() == 1 && tensor.weak_use_count() == 1 &&
          impl.key_set() == keys_of_new() && impl.autograd_meta() == nullptr &&
          impl.allow_tensor_metadata_change() && !impl.is_wrapped_number();
+}
+
+bool is_of_host_allocator(const c10::StorageImpl& storage) {
+  return storage.data_ptr().get_deleter() == c10::GetCPUAllocator()->raw_deleter();
 }
 
 // A tensor of the CPU as one of the device over this storage.
@@ -220,8 +225,11 @@ void Aliases::take(const Tensor& alias, Tensor result) {
                     result.storage_offset() == alias.storage_offset() &&
                     result.is_conj() == alias.is_conj() && result.is_neg() == alias.is_neg() &&
                     from.nbytes() == to.nbytes();
+  // Memory of a pool or of the program's allocator has its place.
+  const bool anywhere = is_of_host_allocator(from) && is_of_host_allocator(to);
   // A late stream may have hidden the memory of the alias.
-  if (!same || result.use_count() != 1 || result.storage().use_count() != 1 || streams_are_late()) {
+  if (!same || !anywhere || result.use_count() != 1 || result.storage().use_count() != 1 ||
+      streams_are_late()) {
     alias.copy_(result);
     return;
   }
