@@ -150,6 +150,21 @@ def test_anomalies_are_those_of_the_layer() -> None:
         assert torch.is_anomaly_enabled()
 
 
+def test_autocast_of_the_host_is_not_that_of_the_device() -> None:
+    layer, x = nn.LSTM(12, 7, 2).cuda(), numbers().requires_grad_()
+
+    def answers() -> list[torch.Tensor]:
+        output = layer(x)[0]
+        with torch.no_grad():
+            untracked = layer(x)[0]
+        return [output, untracked, *torch.autograd.grad(output.sum(), [x, *layer.parameters()])]
+
+    expected = answers()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = answers()
+    assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+
+
 def test_dropout_takes_one_seed_of_the_generator() -> None:
     generator = torch.cuda.default_generators[0]
     layer = nn.LSTM(4, 4, 2, dropout=0.5).cuda()

@@ -19,6 +19,7 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/library.h>
 
@@ -141,6 +142,7 @@ RnnOnHost on_host(Aliases& aliases, const Tensor& input, const std::vector<Tenso
 }
 
 Recurrent run_on_host(const RnnCall& call, const RnnOnHost& host, const DropAfter& drop) {
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   return run_recurrent(call.rnn.cell, {host.input, call.packed}, host.states, host.weights,
                        call.layout, drop);
 }
