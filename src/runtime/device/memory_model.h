@@ -255,7 +255,8 @@ class MemoryModel {
     Pool(RecyclingResource& nodes, bool is_small, PrivatePool* whose = nullptr)
         : free(&nodes), unmapped(&nodes), small(is_small), owner(whose) {}
     std::pmr::set<Block*, ByStreamAndSize> free;
-    std::pmr::set<Block*, ByStreamAndAddress> unmapped;  // parts of expandable segments without memory
+    std::pmr::set<Block*, ByStreamAndAddress>
+        unmapped;                // parts of expandable segments without memory
     std::uint64_t searches = 0;  // for a free block, while unused segments are collected
     bool small;
     PrivatePool* owner;  // null: everybody's
@@ -317,7 +318,7 @@ class MemoryModel {
   std::map<PoolId, std::unique_ptr<PrivatePool>> private_pools_;
   // The pools that memory is taken from now, in the order of their begin.
   std::vector<std::pair<PoolId, TakesFrom>> taking_;
-  std::atomic<std::size_t> pools_taken_from_{0};                      // how many those are
+  std::atomic<std::size_t> pools_taken_from_{0};                           // how many those are
   std::pmr::unordered_map<std::uint64_t, std::unique_ptr<Block>> blocks_;  // by address
   MemoryStats stats_;
   MemoryObserver observer_;

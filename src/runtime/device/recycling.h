@@ -1,6 +1,6 @@
-// Memory for the nodes of containers that change with every block: what was freed is handed out again
-// for the next node of its size. A heap takes four times as long for it, which shows in the time of a
-// small operator.
+// Memory for the nodes of containers that change with every block: what was freed is handed out
+// again for the next node of its size. A heap takes four times as long for it, which shows in the
+// time of a small operator.
 #pragma once
 
 #include <array>
@@ -40,7 +40,8 @@ class RecyclingResource final : public std::pmr::memory_resource {
   }
 
   void* do_allocate(std::size_t bytes, std::size_t alignment) override {
-    if (!is_kept(bytes, alignment)) return std::pmr::new_delete_resource()->allocate(bytes, alignment);
+    if (!is_kept(bytes, alignment))
+      return std::pmr::new_delete_resource()->allocate(bytes, alignment);
     const std::size_t size = (bytes + kStep - 1) / kStep;
     Free*& head = free_[size == 0 ? 0 : size - 1];
     if (head == nullptr) return ::operator new(size == 0 ? kStep : size * kStep);

@@ -10,6 +10,7 @@
 #include <c10/core/InferenceMode.h>
 #include <c10/core/TensorImpl.h>
 #include <c10/core/impl/COW.h>
+#include <c10/core/impl/COWDeleter.h>
 
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/storage.h"
@@ -131,7 +132,15 @@ void Aliases::own_memory(const TensorImpl& impl) {
   c10::StorageImpl& storage = *impl.storage().unsafeGetStorageImpl();
   if (!c10::impl::cow::is_cow_data_ptr(storage.data_ptr())) return;
   const c10::DeviceGuard guard(storage.device());
-  static_cast<void>(storage.mutable_data());
+  try {
+    static_cast<void>(storage.mutable_data());
+  } catch (...) {
+    // PyTorch lets go of the shared memory before it has other memory. This storage still has it.
+    storage.data_ptr()
+        .cast_context<c10::impl::cow::COWDeleterContext>(&c10::impl::cow::cow_deleter)
+        ->increment_refcount();
+    throw;
+  }
   for (const Entry& entry : entries_) {
     if (entry.tensor->has_storage() && entry.tensor->storage().unsafeGetStorageImpl() == &storage &&
         entry.alias.has_storage())

@@ -60,8 +60,8 @@ void check_scatter_reduce(const IValue* arguments) {
 }
 
 // aten::index_reduce(self, dim, index, source, reduce, *, include_self): a kernel of its own fills
-// what is not included (index_reduce_func_cuda_impl in Indexing.cu). It warns before it refuses what has
-// no order, and the host's kernel, which warns as well, does not come to it.
+// what is not included (index_reduce_func_cuda_impl in Indexing.cu). It warns before it refuses
+// what has no order, and the host's kernel, which warns as well, does not come to it.
 void check_index_reduce(const IValue* arguments) {
   if (at::globalContext().deterministicAlgorithms() &&
       !at::globalContext().deterministicAlgorithmsWarnOnly()) {
