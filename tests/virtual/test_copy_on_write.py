@@ -116,3 +116,16 @@ def test_running_statistics_are_written_in_training_only(training: bool) -> None
     assert mean.tolist() == [0, 0, 0]
     assert (copy.tolist() == [0, 0, 0]) == (not training)
     assert torch._C._is_cow_tensor(copy) == (not training)
+
+
+def test_without_memory_for_a_copy_it_stays_shared() -> None:
+    base = torch.ones(12 << 20, device="cuda")
+    clone = torch._lazy_clone(base)
+    torch.cuda.set_per_process_memory_fraction(0.0008)  # 65 MiB of 80 GiB
+    try:
+        with pytest.raises(torch.OutOfMemoryError):
+            clone.add_(1)
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    clone.add_(1)
+    assert (base[0].item(), clone[0].item()) == (1.0, 2.0)

@@ -116,6 +116,55 @@ def test_a_graph_that_is_kept_gives_its_gradients_twice() -> None:
     assert torch.equal(torch.autograd.grad(loss, x)[0], first)
 
 
+def test_the_graph_of_the_host_is_hidden_from_hooks() -> None:
+    layer, x = nn.LSTM(12, 7, 2, dropout=0.3).cuda(), numbers()
+    saved: list[torch.Tensor] = []
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        saved.append(tensor)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        output = layer(x)[0]
+    assert saved and {tensor.device.type for tensor in saved} == {"cuda"}
+    count = len(saved)
+    output.sum().backward()
+    assert len(saved) == count
+
+
+def test_anomalies_are_those_of_the_layer() -> None:
+    layer = nn.LSTM(12, 7).cuda()
+    with torch.no_grad():
+        layer.weight_ih_l0.fill_(float("nan"))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with (
+            torch.autograd.detect_anomaly(),
+            pytest.raises(RuntimeError, match="Function 'CudnnRnnBackward0' returned nan values"),
+        ):
+            layer(numbers().requires_grad_())[0].sum().backward()
+        assert torch.is_anomaly_enabled() is False
+    assert sum("Error detected in" in str(one.message) for one in told) == 1
+    with torch.autograd.detect_anomaly():
+        layer(numbers())
+        assert torch.is_anomaly_enabled()
+
+
+def test_autocast_of_the_host_is_not_that_of_the_device() -> None:
+    layer, x = nn.LSTM(12, 7, 2).cuda(), numbers().requires_grad_()
+
+    def answers() -> list[torch.Tensor]:
+        output = layer(x)[0]
+        with torch.no_grad():
+            untracked = layer(x)[0]
+        return [output, untracked, *torch.autograd.grad(output.sum(), [x, *layer.parameters()])]
+
+    expected = answers()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = answers()
+    assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+
+
 def test_dropout_takes_one_seed_of_the_generator() -> None:
     generator = torch.cuda.default_generators[0]
     layer = nn.LSTM(4, 4, 2, dropout=0.5).cuda()

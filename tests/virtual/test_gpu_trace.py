@@ -109,3 +109,20 @@ def test_sanitizer() -> None:
             torch.mul(tensor, 5, out=tensor)
         torch.cuda.synchronize()
         assert torch.sum(tensor).item() > 0
+
+
+def test_memory_that_an_operator_exchanges(told: Told) -> None:
+    q = torch.ones(1, 4, 8, 16, device="cuda", requires_grad=True)
+    output = torch.nn.functional.scaled_dot_product_attention(q, q, q)
+    output.sum().backward()
+    held = {t.untyped_storage().data_ptr() for t in (q, output, q.grad) if t is not None}
+    del q, output
+    live: set[Any] = set()
+    most: set[Any] = set()
+    for what, *handles in told:
+        if what == "memory_allocation":
+            live.add(handles[-1])
+        elif what == "memory_deallocation":
+            live.remove(handles[-1])  # KeyError: nobody was told of it
+        most |= live
+    assert held <= most and not held & live

@@ -187,3 +187,18 @@ def test_pointers_are_compared_by_index() -> None:
     equal = torch._C._tensors_data_ptrs_at_indices_equal
     assert equal(tensors, pointers, [0]) and equal(tensors, pointers, [])
     assert not equal(tensors, pointers, [0, 2])
+
+
+def test_results_of_kernels_lie_in_the_pool() -> None:
+    q = torch.ones(1, 4, 8, 16, device="cuda", requires_grad=True)
+    layer, x = torch.nn.LSTM(12, 7).cuda(), torch.ones(5, 6, 12, device="cuda")
+    pool = torch.cuda.MemPool()
+    with torch.cuda.use_mem_pool(pool):
+        output = torch.nn.functional.scaled_dot_product_attention(q, q, q)
+        (gradient,) = torch.autograd.grad(output.sum(), q)
+        with torch.no_grad():
+            results, (hidden, cell) = layer(x)
+        total = x + x
+    places = {block["address"] for segment in segments(pool.id) for block in segment["blocks"]}
+    held = (total, output, gradient, results, hidden, cell)
+    assert [tensor.untyped_storage().data_ptr() in places for tensor in held] == [True] * 6

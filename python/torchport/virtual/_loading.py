@@ -37,7 +37,7 @@ def before_torch(module: ModuleType) -> None:
 def _load(torch: Torch) -> None:
     library = _runtimes.find(torch) / "libtorchport_virtual.so"
     _runtimes.load_torch(torch)
-    _runtimes.load(library)
+    _runtimes.load(library).torchport_hide_questions()
 
 
 def before_cuda(torch: ModuleType) -> None:

@@ -56,6 +56,17 @@ model(torch.ones(2, 8, device="cuda")).sum().backward()
 assert calls.holds(ctypes.c_void_p(model.weight.grad.data_ptr()))
 assert torch.equal(model.bias.grad.cpu(), torch.full((8,), 2.0))
 
+q = torch.ones(1, 4, 8, 16, device="cuda", requires_grad=True)
+torch.nn.functional.scaled_dot_product_attention(q, q, q).sum().backward()
+assert calls.holds(ctypes.c_void_p(q.grad.data_ptr()))
+layer = torch.nn.LSTM(12, 7).cuda()
+told()
+output = layer(torch.ones(5, 6, 12, device="cuda"))[0]
+assert calls.holds(ctypes.c_void_p(output.data_ptr()))
+del output
+signs = [call[0] for call in told()]
+assert signs.count("+") == signs.count("-") > 0
+
 please = "If you need it, please file an issue describing your use case."
 refused(torch.cuda.memory_allocated, f"does not yet support getDeviceStats. {please}")
 refused(torch.cuda.reset_peak_memory_stats, f"does not yet support resetPeakStats. {please}")

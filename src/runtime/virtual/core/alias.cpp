@@ -5,10 +5,12 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/fill.h>
+#include <c10/core/CPUAllocator.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/core/TensorImpl.h>
 #include <c10/core/impl/COW.h>
+#include <c10/core/impl/COWDeleter.h>
 
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/storage.h"
@@ -81,6 +83,10 @@ bool is_new(const Tensor& tensor) {
          impl.allow_tensor_metadata_change() && !impl.is_wrapped_number();
 }
 
+bool is_of_host_allocator(const c10::StorageImpl& storage) {
+  return storage.data_ptr().get_deleter() == c10::GetCPUAllocator()->raw_deleter();
+}
+
 // A tensor of the CPU as one of the device over this storage.
 Tensor on_device(Tensor tensor, c10::Storage storage) {
   TensorImpl& impl = *tensor.unsafeGetTensorImpl();
@@ -126,7 +132,15 @@ void Aliases::own_memory(const TensorImpl& impl) {
   c10::StorageImpl& storage = *impl.storage().unsafeGetStorageImpl();
   if (!c10::impl::cow::is_cow_data_ptr(storage.data_ptr())) return;
   const c10::DeviceGuard guard(storage.device());
-  static_cast<void>(storage.mutable_data());
+  try {
+    static_cast<void>(storage.mutable_data());
+  } catch (...) {
+    // PyTorch lets go of the shared memory before it has other memory. This storage still has it.
+    storage.data_ptr()
+        .cast_context<c10::impl::cow::COWDeleterContext>(&c10::impl::cow::cow_deleter)
+        ->increment_refcount();
+    throw;
+  }
   for (const Entry& entry : entries_) {
     if (entry.tensor->has_storage() && entry.tensor->storage().unsafeGetStorageImpl() == &storage &&
         entry.alias.has_storage())
@@ -220,8 +234,11 @@ void Aliases::take(const Tensor& alias, const Tensor& result) {
                     result.storage_offset() == alias.storage_offset() &&
                     result.is_conj() == alias.is_conj() && result.is_neg() == alias.is_neg() &&
                     from.nbytes() == to.nbytes();
+  // Memory of a pool or of the program's allocator has its place.
+  const bool anywhere = is_of_host_allocator(from) && is_of_host_allocator(to);
   // A late stream may have hidden the memory of the alias.
-  if (!same || result.use_count() != 1 || result.storage().use_count() != 1 || streams_are_late()) {
+  if (!same || !anywhere || result.use_count() != 1 || result.storage().use_count() != 1 ||
+      streams_are_late()) {
     alias.copy_(result);
     return;
   }

@@ -371,7 +371,13 @@ void follow_twin(StorageImpl& storage) {
   // This comes before the charge, which may raise: the old bytes are already gone.
   point_to(storage, *block);
   storage.set_nbytes(twin.nbytes());
-  if (block->bytes != twin.nbytes()) charge_again(storage, *block);
+  if (block->bytes != twin.nbytes()) {
+    charge_again(storage, *block);
+  } else if (twin.data() != block->data) {
+    // It is the block that it was, which a program sees at another place.
+    trace_allocation(twin.data(), block->address);
+    trace_deallocation(block->data, block->address);
+  }
   block->data = twin.mutable_data();
   const bool was_listed = block->listed;
   if (was_listed) unlist_in_pools(*block);

@@ -19,7 +19,6 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
-#include <c10/core/InferenceMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/library.h>
@@ -27,6 +26,7 @@
 #include "runtime/virtual/core/alias.h"
 #include "runtime/virtual/operators/cudnn_rnn_dropout.h"
 #include "runtime/virtual/operators/cudnn_rnn_pass.h"
+#include "runtime/virtual/operators/graph_in_kernel.h"
 #include "runtime/virtual/operators/maybe_tensor.h"
 #include "runtime/virtual/operators/operator_groups.h"
 
@@ -142,31 +142,15 @@ RnnOnHost on_host(Aliases& aliases, const Tensor& input, const std::vector<Tenso
 }
 
 Recurrent run_on_host(const RnnCall& call, const RnnOnHost& host, const DropAfter& drop) {
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   return run_recurrent(call.rnn.cell, {host.input, call.packed}, host.states, host.weights,
                        call.layout, drop);
 }
 
-// Lets operators of the CPU record a graph inside of a kernel.
-class WithAutograd {
- public:
-  WithAutograd() : keys_(with_autograd()) {}
-
- private:
-  static c10::impl::LocalDispatchKeySet with_autograd() {
-    c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
-    keys.excluded_ = keys.excluded_ - c10::autograd_dispatch_keyset_with_ADInplaceOrView;
-    return keys;
-  }
-
-  c10::InferenceMode no_inference_{false};
-  c10::AutoGradMode grad_{true};
-  c10::impl::ForceDispatchKeyGuard keys_;
-};
-
 // Runs a layer on leaves of a graph of their own.
 template <typename Drop>
 RnnPass recorded_pass(const RnnCall& call, const RnnOnHost& host, const Drop& drop) {
-  const WithAutograd with_autograd;
+  const GraphInKernel graph;
   const auto leaf = [](const Tensor& tensor) { return tensor.detach().requires_grad_(); };
   RnnPass pass{leaf(host.input), {}, {}, {}};
   for (const Tensor& state : host.states) pass.states.push_back(leaf(state));
@@ -330,7 +314,7 @@ std::tuple<Tensor, Tensor, Tensor, OnHost> backward_of(const RnnCall& call, cons
     if (cx.defined()) gradients.push_back(aliases.of(of.cy));
     // A program may ask for the gradients again.
     const bool keep = !again.has_value();
-    const WithAutograd with_autograd;
+    const GraphInKernel graph;
     found = torch::autograd::grad(pass->results, leaves, gradients, keep, false, true);
   }
   auto next = found.begin();
