@@ -4,6 +4,7 @@
 #include <array>
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -64,9 +65,17 @@ struct F16c {
   }
 };
 
+// Whether the CPU converts float16. Clang has no name for it in __builtin_cpu_supports.
+bool converts_float16() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+
 bool has_avx2() {
-  static const bool kHas =
-      __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("f16c") != 0;
+  static const bool kHas = __builtin_cpu_supports("avx2") != 0 && converts_float16();
   return kHas;
 }
 #endif

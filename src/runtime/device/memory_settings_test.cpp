@@ -102,30 +102,31 @@ TEST_CASE("the driver's pool keeps its memory until the cache is emptied") {
 
 TEST_CASE("a pool may take its segments from elsewhere") {
   MemoryModel memory(kMiB, 10 * kMiB);
-  constexpr PoolId kPool{0, 1};
-  memory.begin_pool(kPool, [](std::int64_t) { return true; });
+  constexpr PoolId kOfElsewhere{0, 1};
+  memory.begin_pool(kOfElsewhere, [](std::int64_t) { return true; });
   std::vector<std::uint64_t> taken;
   std::vector<std::uint64_t> given;
-  memory.let_pool_take_from(
-      kPool, {[&](std::uint64_t, std::uint64_t size, std::int64_t) {
-                if (size > 20 * kMiB) return false;
-                taken.push_back(size);
-                return true;
-              },
-              [&](std::uint64_t, std::uint64_t size, std::int64_t) { given.push_back(size); }});
+  memory.let_pool_take_from(kOfElsewhere, {[&](std::uint64_t, std::uint64_t size, std::int64_t) {
+                                             if (size > 20 * kMiB) return false;
+                                             taken.push_back(size);
+                                             return true;
+                                           },
+                                           [&](std::uint64_t, std::uint64_t size, std::int64_t) {
+                                             given.push_back(size);
+                                           }});
   const auto small = got(memory, 1000);
   const auto large = got(memory, 5 * kMiB);  // more than the device has
   CHECK(taken == std::vector{2 * kMiB, 20 * kMiB});
-  CHECK(memory.pool_of(small) == kPool);
+  CHECK(memory.pool_of(small) == kOfElsewhere);
   OutOfMemory failure;
   CHECK_FALSE(memory.allocate(30 * kMiB, 0, failure).has_value());
   memory.free(small);
   memory.free(large);
   CHECK_FALSE(memory.pool_of(small).has_value());
-  memory.end_pool(kPool);
+  memory.end_pool(kOfElsewhere);
   memory.empty_cache();
   CHECK(given.empty());
-  memory.release_pool(kPool);
+  memory.release_pool(kOfElsewhere);
   memory.empty_cache();
   CHECK(given.size() == 2);
 }
