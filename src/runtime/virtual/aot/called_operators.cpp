@@ -59,9 +59,9 @@ const Operator& operator_of(const char* name) {
 }
 
 // Reads arguments one after the other.
-class Given {
+class GivenArguments {
  public:
-  Given(const TorchportArgument* arguments, std::size_t count)
+  GivenArguments(const TorchportArgument* arguments, std::size_t count)
       : arguments_(arguments), count_(count) {}
 
   [[nodiscard]] std::int64_t integer() { return next(TorchportArgument::kInteger).integer; }
@@ -153,7 +153,7 @@ c10::IValue list_of(const c10::Type& element, const void* from, std::int64_t len
   }
 }
 
-c10::IValue required(const c10::Argument& argument, Given& given) {
+c10::IValue required(const c10::Argument& argument, GivenArguments& given) {
   const c10::Type& type = *argument.type();
   switch (type.kind()) {
     case c10::TypeKind::TensorType:
@@ -173,7 +173,7 @@ c10::IValue required(const c10::Argument& argument, Given& given) {
   }
 }
 
-c10::IValue optional(const c10::Argument& argument, Given& given) {
+c10::IValue optional(const c10::Argument& argument, GivenArguments& given) {
   const c10::Type& type = *argument.type()->castRaw<c10::OptionalType>()->getElementType();
   auto* from = given.pointer<void>();
   switch (type.kind()) {
@@ -206,12 +206,12 @@ c10::IValue optional(const c10::Argument& argument, Given& given) {
   }
 }
 
-c10::IValue take(const c10::Argument& argument, Given& given) {
+c10::IValue take(const c10::Argument& argument, GivenArguments& given) {
   return argument.type()->kind() == c10::TypeKind::OptionalType ? optional(argument, given)
                                                                 : required(argument, given);
 }
 
-torch::jit::Stack arguments_of(const c10::FunctionSchema& schema, Given& given) {
+torch::jit::Stack arguments_of(const c10::FunctionSchema& schema, GivenArguments& given) {
   torch::jit::Stack stack(schema.arguments().size());
   for (const bool written : {true, false}) {
     for (std::size_t i = 0; i < stack.size(); ++i) {
@@ -224,7 +224,7 @@ torch::jit::Stack arguments_of(const c10::FunctionSchema& schema, Given& given) 
 
 // Gives the results to the caller, who owns the tensors then. A result that is not wanted has no
 // place.
-void give_back(torch::jit::Stack results, Given& given) {
+void give_back(torch::jit::Stack results, GivenArguments& given) {
   for (c10::IValue& result : results) {
     if (given.left() == 0) return;  // written into an argument
     auto* to = given.pointer<void>();
@@ -241,7 +241,7 @@ void give_back(torch::jit::Stack results, Given& given) {
   }
 }
 
-void call(const char* name, Given given) {
+void call(const char* name, GivenArguments given) {
   const Operator& op = operator_of(name);
   torch::jit::Stack stack;
   try {

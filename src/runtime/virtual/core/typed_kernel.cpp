@@ -25,14 +25,14 @@ namespace {
 
 using at::Tensor;
 using c10::IValue;
-using MaybeTensor = std::optional<Tensor>;
+using OptionalTensor = std::optional<Tensor>;
 
 // An argument as a value that owns no tensor.
 IValue borrowed(const Tensor& tensor) {
   return Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim(
       tensor.unsafeGetTensorImpl()));
 }
-IValue borrowed(const MaybeTensor& tensor) {
+IValue borrowed(const OptionalTensor& tensor) {
   return tensor ? borrowed(*tensor) : IValue();
 }
 template <typename T>
@@ -95,13 +95,13 @@ struct Passed<Tensor&> {
 };
 
 template <>
-struct Passed<const MaybeTensor&> {
-  Passed(const MaybeTensor& given, Aliases& aliases) {
+struct Passed<const OptionalTensor&> {
+  Passed(const OptionalTensor& given, Aliases& aliases) {
     if (given) value = aliases.of_borrowed(*given, Aliases::Use::kReads);
   }
-  const MaybeTensor& get() { return value; }
+  const OptionalTensor& get() { return value; }
   void done(Aliases& /*aliases*/) const {}
-  MaybeTensor value;
+  OptionalTensor value;
 };
 
 Tensor returned(Tensor result, Aliases& aliases) {
@@ -254,9 +254,9 @@ constexpr Known kSignatures[] = {
     {"Tensor, str -> Tensor", &make<Tensor(T, c10::string_view)>},
     {"Tensor, Tensor, str -> Tensor", &make<Tensor(T, T, c10::string_view)>},
     {"Tensor, SymInt[], Tensor?, Tensor?, float -> Tensor Tensor Tensor",
-     &make<Three(T, c10::SymIntArrayRef, const MaybeTensor&, const MaybeTensor&, double)>},
+     &make<Three(T, c10::SymIntArrayRef, const OptionalTensor&, const OptionalTensor&, double)>},
     {"Tensor, Tensor, SymInt[], Tensor, Tensor, Tensor?, Tensor?, bool[] -> Tensor Tensor Tensor",
-     &make<Three(T, T, c10::SymIntArrayRef, T, T, const MaybeTensor&, const MaybeTensor&,
+     &make<Three(T, T, c10::SymIntArrayRef, T, T, const OptionalTensor&, const OptionalTensor&,
                  std::array<bool, 3>)>},
     {"Tensor! -> Tensor!", &make<Tensor&(Tensor&)>},
     {"Tensor!, Tensor -> Tensor!", &make<Tensor&(Tensor&, T)>},

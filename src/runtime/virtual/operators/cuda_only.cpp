@@ -9,6 +9,7 @@
 #include <ATen/ops/mm.h>
 #include <torch/library.h>
 
+#include "runtime/virtual/operators/maybe_tensor.h"
 #include "runtime/virtual/operators/operator_groups.h"
 
 namespace torchport::vdev {
@@ -16,7 +17,6 @@ namespace torchport::vdev {
 namespace {
 
 using at::Tensor;
-using MaybeTensor = std::optional<Tensor>;
 
 // --- ctc_loss, which never uses MIOpen
 

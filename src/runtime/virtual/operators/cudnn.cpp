@@ -16,6 +16,7 @@
 #include <fmt/ranges.h>
 #include <torch/library.h>
 
+#include "runtime/virtual/operators/maybe_tensor.h"
 #include "runtime/virtual/operators/operator_groups.h"
 
 namespace torchport::vdev {
@@ -24,7 +25,6 @@ namespace {
 
 using at::IntArrayRef;
 using at::Tensor;
-using MaybeTensor = std::optional<Tensor>;
 
 // --- Convolutions
 
