@@ -9,13 +9,13 @@ runtime, and is refused by the loader without it.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from torchport.virtual import inductor_names
 from torchport.virtual.torch_c_shim._native import ops, refuse
 
 _GENERATED_CODE = Path(__file__).parents[1] / "lib/source/src/runtime/virtual/aot/generated_code.h"
@@ -143,9 +143,7 @@ def compile_for_the_host(device: str) -> None:
                 named["device_type"] = "cpu"
             super().__init__(*given, **named)
 
-    for name, module in list(sys.modules.items()):
-        if name.startswith("torch._inductor") and vars(module).get(base.__name__) is base:
-            setattr(module, base.__name__, CppTorchDeviceOptions)
+    inductor_names.replace(base, CppTorchDeviceOptions)
 
 
 def code_generator(device: str) -> type:

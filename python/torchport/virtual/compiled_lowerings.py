@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import torch
+
+from torchport.virtual import inductor_names
 
 
 def install(device: str) -> None:
@@ -55,6 +56,4 @@ def _tell_of_small_devices(device: str) -> None:
             utils.is_big_gpu(layout.device)  # warns, once for each device
         return bool(chosen(layout, *given, **named))
 
-    for name, module in list(sys.modules.items()):
-        if name.startswith("torch._inductor") and (vars(module).get(chosen.__name__) is chosen):
-            setattr(module, chosen.__name__, use_triton_template)
+    inductor_names.replace(chosen, use_triton_template)

@@ -9,12 +9,11 @@ generate, stay on the device.
 from __future__ import annotations
 
 import hashlib
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from torchport.virtual import aot_inductor
+from torchport.virtual import aot_inductor, inductor_names
 from torchport.virtual.torch_c_shim._native import kind, refuse, refusing
 
 
@@ -109,14 +108,8 @@ def _answer_for(device: str) -> None:
     def device_need_guard(asked: str) -> bool:
         return asked == device or needs_guard(asked)
 
-    for name, module in list(sys.modules.items()):
-        if name.startswith("torch._inductor"):
-            for known, answer in (
-                (backend_of, get_current_backend),
-                (needs_guard, device_need_guard),
-            ):
-                if vars(module).get(known.__name__) is known:
-                    setattr(module, known.__name__, answer)
+    inductor_names.replace(backend_of, get_current_backend)
+    inductor_names.replace(needs_guard, device_need_guard)
 
 
 def _graph_pass(device: str) -> Any:
