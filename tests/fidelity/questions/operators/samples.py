@@ -11,30 +11,10 @@ from recorder.database import (
     samples_of,
     tensors_in,
 )
+from recorder.outputs import has_values, output_of
 from recorder.registry import generated
 
 COUNTS = {torch.float32: 8, torch.float16: 2, torch.cfloat: 2, torch.int64: 2}
-RANDOM = ("rand", "normal", "bernoulli", "multinomial", "uniform", "exponential", "cauchy",
-          "geometric", "log_normal", "empty", "dropout", "rrelu", "svd_lowrank", "pca_lowrank")  # fmt: skip
-
-
-def has_values(entry):
-    """Whether its values say something: random ones are asked elsewhere, others have free signs."""
-    return not any(word in entry.name for word in RANDOM)
-
-
-def alias_of(out, given):
-    for index, tensor in enumerate(given):
-        same = tensor.layout == torch.strided == out.layout
-        if out is tensor:
-            return f"is input {index}"
-        if (
-            same
-            and tensor.numel()
-            and tensor.untyped_storage()._cdata == out.untyped_storage()._cdata
-        ):
-            return f"views input {index}"
-    return ""
 
 
 def outputs(entry):
@@ -43,27 +23,6 @@ def outputs(entry):
         for index, sample in enumerate(samples_of(entry, dtype, count)):
             key = f"{str(dtype).removeprefix('torch.')} {index}"
             told[key] = output_of(entry, sample)
-    return told
-
-
-def output_of(entry, sample):
-    try:
-        one, args, kwargs = on_device(sample)
-    except Exception:
-        return "no sample"
-    given = tensors_in((one, args, kwargs))
-    try:
-        with torch.no_grad():
-            found = entry(one, *args, **kwargs)
-        torch.cuda.synchronize()
-    except Exception as error:
-        return refusal(error)
-    told = []
-    for out in tensors_in(found):
-        line = [f"{outline(out)} {alias_of(out, given)}".strip()]
-        if has_values(entry):
-            line.append(few_numbers(out))
-        told.append(line)
     return told
 
 
