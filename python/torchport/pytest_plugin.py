@@ -35,6 +35,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=("at-once", "late"),
         help="late: report work of one CUDA stream that does not wait for another one",
     )
+    group.addoption(
+        "--torchport-tf32",
+        choices=("off", "on"),
+        help="on: float32 loses bits in products and convolutions that may use TF32, as on a GPU",
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -52,6 +57,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
             profile=options.torchport_profile,
             random=options.torchport_random,
             streams=options.torchport_streams,
+            tf32=None if options.torchport_tf32 is None else options.torchport_tf32 == "on",
         )
     except (RuntimeError, ValueError) as error:
         raise pytest.UsageError(str(error)) from None

@@ -39,6 +39,7 @@ struct RunOptions {
   std::string report_file;
   std::string errors = "device";
   std::string streams = "at-once";
+  std::string tf32 = "off";
   bool hide_cuda = false;
   bool quiet = false;
 };
@@ -133,6 +134,7 @@ int run(const RunOptions& options, const std::vector<std::string>& rest) {
   setenv(device::kVariable, spec->text().c_str(), 1);
   setenv("TORCHPORT_ERRORS", options.errors.c_str(), 1);
   setenv("TORCHPORT_STREAMS", options.streams.c_str(), 1);
+  setenv("TORCHPORT_TF32", options.tf32.c_str(), 1);
   if (!options.report.empty()) {
     const std::string file =
         options.report_file.empty() ? "" : std::filesystem::absolute(options.report_file).string();
@@ -206,6 +208,11 @@ void attach(CLI::App& app) {
          "somebody has waited for it; work of another stream that does not wait is reported "
          "with both lines, and reads NaN (default: at-once)")
       ->check(CLI::IsMember({"at-once", "late"}));
+  sub->add_option(
+         "--tf32", options->tf32,
+         "Whether products and convolutions of float32 that the program lets use TF32 lose "
+         "bits as on a GPU of compute capability 8.0 or higher (default: off)")
+      ->check(CLI::IsMember({"off", "on"}));
   sub->add_flag("-q,--quiet", options->quiet, "Do not print which virtual devices there are");
   sub->callback([options, sub] { set_exit_code(run(*options, sub->remaining())); });
 }

@@ -48,10 +48,11 @@ class InnerRun:
         memory=None,
         random=None,
         streams=None,
+        tf32=None,
         timeout=300,
     ):
         self.module, self.devices, self.memory, self.timeout = module, devices, memory, timeout
-        self.random, self.streams = random, streams
+        self.random, self.streams, self.tf32 = random, streams, tf32
         self.collected: list[str] = []
         self.reports: list[dict[str, Any]] = []
         self.not_collected: list[pytest.CollectReport] = []
@@ -80,6 +81,7 @@ class InnerRun:
         words += [] if self.memory is None else [f"--torchport-memory={self.memory}"]
         words += [] if self.random is None else [f"--torchport-random={self.random}"]
         words += [] if self.streams is None else [f"--torchport-streams={self.streams}"]
+        words += [] if self.tf32 is None else [f"--torchport-tf32={self.tf32}"]
         return [sys.executable, "-m", "pytest", *words, *tests]
 
     def start(self) -> None:

@@ -24,6 +24,7 @@ def enable(
     profile: str | None = None,
     random: str | None = None,
     streams: str | None = None,
+    tf32: bool | None = None,
 ) -> None:
     """Makes the next ``import torch`` use virtual devices, here and in child processes.
 
@@ -36,6 +37,8 @@ def enable(
             for "cuda", or "cpu" for those that the CPU draws from the same seed.
         streams: "late" to find work of one stream that does not wait for another one, and to read
             NaN there. The default is "at-once".
+        tf32: True if products and convolutions of float32 that the program lets use TF32 lose bits
+            as on a GPU of compute capability 8.0 or higher. The default is False.
 
     Raises:
         RuntimeError: torch is already imported.
@@ -67,6 +70,8 @@ def enable(
         if streams not in ("at-once", "late"):
             raise ValueError(f"torchport: streams={streams!r}; use 'at-once' or 'late'")
         os.environ["TORCHPORT_STREAMS"] = streams
+    if tf32 is not None:
+        os.environ["TORCHPORT_TF32"] = "on" if tf32 else "off"
     os.environ[VARIABLE] = ",".join(parts)
     from torchport import _startup
 

@@ -197,6 +197,7 @@ AliasKernel::AliasKernel(const c10::OperatorHandle& op, c10::DispatchKey cpu, Ty
   draws_ = semantics.draws && generator_ < 0;
   numbers_ = numbers_reserved_by(op.schema().name());
   blas_ = blas_use_of(op.schema().name());
+  tf32_ = tf32_of(op.operator_name(), cpu);
   starts_kernel_ = !semantics.returns_views && !semantics.has(observer::kAsksOnly);
   reads_nothing_ = semantics.has(observer::kMakes) || op.hasTag(at::Tag::inplace_view);
   host_waits_ = semantics.returns_number || op.hasTag(at::Tag::data_dependent_output) ||
@@ -276,7 +277,7 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
   const std::size_t results = op.schema().returns().size();
   // Taken while the results exist, as by CUDA's kernels.
   c10::SmallVector<c10::DataPtr, 2> held;
-  if (!taken.empty()) held = take_workspaces(taken, aliases.device());
+  if (!taken.empty()) held = take(taken, aliases.device());
   for (std::size_t i = stack->size() - results; i < stack->size(); ++i) {
     IValue& result = (*stack)[i];
     result = each_apart_ ? each_to_device(result, devices, aliases)
@@ -284,6 +285,16 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
   }
   if (blas != BlasUse::kNone) take_blas_workspaces(blas, aliases.device());
   if (failed) fail(aliases.device(), op.operator_name().name, *failed);
+}
+
+c10::SmallVector<c10::DataPtr, 2> AliasKernel::take(const Workspaces& blocks,
+                                                    c10::DeviceIndex device) const {
+  try {
+    return take_workspaces(blocks, device);
+  } catch (const c10::OutOfMemoryError&) {
+    if (!is_dispensable(workspace_)) throw;
+    return {};
+  }
 }
 
 bool AliasKernel::may_be_plain() const {
@@ -294,7 +305,7 @@ bool AliasKernel::may_be_plain() const {
 bool AliasKernel::is_plain(const c10::OperatorHandle& op, const IValue* arguments,
                            std::size_t count) const {
   if (any_device_failed() || any_capture() || streams_are_late() || assertion(op) != nullptr ||
-      wider_.may_widen(arguments, count))
+      wider_.may_widen(arguments, count) || (tf32_ != Tf32::kNever && uses_tf32(tf32_, arguments)))
     return false;
   check_(arguments);
   if (refuses_ != nullptr) refuses_(arguments);
@@ -305,10 +316,18 @@ bool AliasKernel::is_plain(const c10::OperatorHandle& op, const IValue* argument
 }
 
 void AliasKernel::call(const c10::OperatorHandle& op, Compute chosen, Stack* stack) const {
-  if (chosen != nullptr) {
-    chosen(stack);
+  const auto kernel = [&] {
+    if (chosen != nullptr) {
+      chosen(stack);
+    } else {
+      wider_(op, cpu_, stack);
+    }
+  };
+  const std::size_t first = stack->size() - op.schema().arguments().size();
+  if (tf32_ != Tf32::kNever && uses_tf32(tf32_, stack->data() + first)) {
+    in_tf32(op.schema(), stack, kernel);
   } else {
-    wider_(op, cpu_, stack);
+    kernel();
   }
 }
 

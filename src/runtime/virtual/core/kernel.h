@@ -19,6 +19,7 @@
 #include "runtime/virtual/core/wider.h"
 #include "runtime/virtual/errors/kernel_assertions.h"
 #include "runtime/virtual/operators/result_rules.h"
+#include "runtime/virtual/operators/tf32.h"
 #include "runtime/virtual/operators/workspaces.h"
 #include "runtime/virtual/watch/determinism_and_sync.h"
 #include "runtime/virtual/watch/late_streams.h"
@@ -82,6 +83,10 @@ class AliasKernel final : public c10::OperatorKernel {
   [[nodiscard]] Workspaces workspaces_of_call(const c10::IValue* arguments) const {
     return workspace_ == nullptr ? Workspaces() : workspace_(arguments);
   }
+  // Takes these blocks of a device's memory, in bytes, until they are destroyed. Raises
+  // c10::OutOfMemoryError, unless the device has another kernel that needs none.
+  [[nodiscard]] c10::SmallVector<c10::DataPtr, 2> take(const Workspaces& blocks,
+                                                       c10::DeviceIndex device) const;
   // The keys that its calls of the CPU's kernel have.
   [[nodiscard]] c10::DispatchKeySet keys_of_cpu() const { return cpu_; }
 
@@ -129,6 +134,7 @@ class AliasKernel final : public c10::OperatorKernel {
   bool draws_ = false;         // it draws random numbers, but has no generator argument
   std::uint64_t numbers_ = 0;  // how many it reserves of a generator that draws as a real device
   BlasUse blas_ = BlasUse::kNone;
+  Tf32 tf32_ = Tf32::kNever;
   bool starts_kernel_ = false;
   bool reads_nothing_ = false;  // makes a tensor like another one
   bool host_waits_ = false;     // it returns a number, or a result whose size depends on values

@@ -167,9 +167,9 @@ class TypedKernel<Result(Given...)> final : public c10::OperatorKernel {
     return {Passed<Given>(std::forward<Given>(given), aliases)...};
   }
 
-  static c10::SmallVector<c10::DataPtr, 2> hold(const Workspaces& taken, const Aliases& aliases) {
+  c10::SmallVector<c10::DataPtr, 2> hold(const Workspaces& taken, const Aliases& aliases) {
     if (taken.empty()) return {};
-    return take_workspaces(taken, aliases.device());
+    return kernel_->take(taken, aliases.device());
   }
 
   Result redispatch(Passed<Given>&... passed) {

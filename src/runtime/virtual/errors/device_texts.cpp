@@ -1,6 +1,8 @@
 #include "runtime/virtual/errors/device_texts.h"
 
 #include <array>
+#include <regex>
+#include <string>
 #include <vector>
 
 namespace torchport::vdev {
@@ -9,8 +11,8 @@ namespace {
 
 struct DeviceText {
   std::string_view op;  // the beginning of the operator's name
-  // "*" stands for any text, and "$" for that of each "*", in order. What follows the CPU's text
-  // stays.
+  // "*" stands for any text, "$" for that of each "*", in order, and "$2" for that of the second.
+  // What follows the CPU's text stays.
   std::string_view cpu;
   std::string_view cuda;
 };
@@ -24,6 +26,22 @@ constexpr auto kTexts = std::to_array<DeviceText>({
     {"aten::_fft_r2c", "Only supports floating-point dtypes, but found: *",
      "Expected self.is_floating_point() to be true, but got false.  (Could this error message be "
      "improved?  If so, please report an enhancement request to PyTorch.)"},
+    {"aten::_fft_", "MKL FFT error: Intel oneMKL DFTI ERROR: Inconsistent configuration parameters",
+     "cuFFT error: CUFFT_INVALID_SIZE"},
+    {"aten::_ctc_loss", "*(while checking arguments for ctc_loss_allocate_outputs)",
+     "$(while checking arguments for ctc_loss_gpu)"},
+    {"aten::_embedding_bag", "*(while checking arguments for embedding_bag)",
+     "$(while checking arguments for embedding_bag_cuda)"},
+    {"aten::linalg_cross", "expected scalar type * but found *", "Found dtype $2 but expected $1"},
+    {"aten::masked_scatter",
+     "masked_scatter: expected self and source to have same dtypes but got* and *",
+     "masked_scatter_: expected self and source to have same dtypes but got $ and $"},
+    {"aten::max_unpool2d",
+     "Input to max_unpooling2d should be a 3d or 4d Tensor, but got a tensor with * dimensions.",
+     "Input to max_unpooling2d should be a 3d or 4d Tensor, but got tensor with dimension: $"},
+    {"aten::max_unpool3d",
+     "Input to max_unpooling3d should be a 4d or 5d Tensor, but got a tensor with * dimensions.",
+     "Input to max_unpooling3d should be a 4d or 5d Tensor, but got a tensor with dim $"},
     {"aten::max_unpool",
      "Expected shape of indices to be same as that of the input tensor (*) but got indices tensor "
      "with shape: *",
@@ -52,24 +70,38 @@ bool matches(std::string_view text, std::string_view pattern,
   return true;
 }
 
+// The names of types and of backends say which device a tensor is on.
+std::string with_types_of_cuda(const std::string& text) {
+  static const std::regex kLegacyType(R"(\btorch\.((?:sparse\.)?[A-Z]\w*Tensor)\b)");
+  static const std::regex kType(R"(\bCPU([A-Z]\w*Type)\b)");
+  static const std::regex kBackend("with arguments from the '(|Sparse|SparseCsr)CPU' backend");
+  std::string changed = std::regex_replace(text, kLegacyType, "torch.cuda.$1");
+  changed = std::regex_replace(changed, kType, "CUDA$1");
+  return std::regex_replace(changed, kBackend, "with arguments from the '$1CUDA' backend");
+}
+
 }  // namespace
 
-std::string text_of_cuda(std::string_view text, std::string_view op) {
+std::string text_of_cuda(const std::string& host, std::string_view op) {
+  const std::string text = with_types_of_cuda(host);
   for (const DeviceText& known : kTexts) {
     std::vector<std::string_view> parts;
     if (!op.starts_with(known.op) || !matches(text, known.cpu, parts)) continue;
     std::string result;
-    auto part = parts.begin();
-    for (const char letter : known.cuda) {
-      if (letter == '$') {
-        result += *part++;
-      } else {
-        result += letter;
+    std::size_t part = 0;
+    for (std::size_t i = 0; i < known.cuda.size(); ++i) {
+      if (known.cuda[i] != '$') {
+        result += known.cuda[i];
+        continue;
       }
+      const bool is_numbered =
+          i + 1 < known.cuda.size() && known.cuda[i + 1] >= '1' && known.cuda[i + 1] <= '9';
+      if (is_numbered) part = static_cast<std::size_t>(known.cuda[++i] - '1');
+      result += parts.at(part++);
     }
     return result.append(parts.back());
   }
-  return {};
+  return text == host ? std::string() : text;
 }
 
 }  // namespace torchport::vdev

@@ -6,7 +6,8 @@
 
 namespace torchport::vdev {
 
-// CUDA's text for the CPU's `text` of an operator (aten::trace); empty if there is no other.
-[[nodiscard]] std::string text_of_cuda(std::string_view text, std::string_view op);
+// CUDA's text for the CPU's text, `host`, of an operator (aten::trace); empty if there is no other.
+// Thread safe.
+[[nodiscard]] std::string text_of_cuda(const std::string& host, std::string_view op);
 
 }  // namespace torchport::vdev

@@ -9,6 +9,7 @@
 #include <ATen/ops/result_type.h>
 
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/operators/workspaces_of_convolutions.h"
 #include "runtime/virtual/operators/workspaces_of_sorts.h"
 
 namespace torchport::vdev {
@@ -164,12 +165,14 @@ WorkspaceBlocks copy_in_columns(const IValue* arguments) {
 const std::unordered_map<std::string_view, Workspace>& workspaces() {
   static const std::unordered_map<std::string_view, Workspace> kWorkspaces = {
       {"aten::_cholesky_solve_helper", &copy_in_columns<1>},
+      {"aten::_convolution", &bytes_of_convolution},
       {"aten::_fft_c2r", &copy_of_input},
       {"aten::_index_put_impl_", &bytes_of_index_put},
       {"aten::_softmax_backward_data", &product_with_output},
       {"aten::_unique2", &bytes_of_unique},
       {"aten::binary_cross_entropy", &one_loss},
       {"aten::cholesky_inverse", &copy_in_columns<0>},
+      {"aten::convolution_backward", &bytes_of_convolution_gradient},
       {"aten::count_nonzero.dim_IntList", &not_zero},
       {"aten::cumprod", &converted_for_scan},
       {"aten::cumsum", &converted_for_scan},
@@ -201,6 +204,10 @@ const std::unordered_map<std::string_view, Workspace>& workspaces() {
 }
 
 }  // namespace
+
+bool is_dispensable(Workspace workspace) {
+  return workspace == &bytes_of_convolution || workspace == &bytes_of_convolution_gradient;
+}
 
 Workspace workspace_of(const c10::OperatorName& name, c10::DispatchKey cpu) {
   if (cpu != c10::DispatchKey::CPU || Runtime::get().spec().kind != "cuda") return nullptr;

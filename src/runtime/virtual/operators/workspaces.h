@@ -18,4 +18,7 @@ using Workspace = c10::SmallVector<std::int64_t, 2> (*)(const c10::IValue* argum
 // libraries (cuBLAS, cuDNN, cuSOLVER) take is not known. Thread safe.
 [[nodiscard]] Workspace workspace_of(const c10::OperatorName& name, c10::DispatchKey cpu);
 
+// Whether a device that is short of memory computes without it: cuDNN then chooses another kernel.
+[[nodiscard]] bool is_dispensable(Workspace workspace);
+
 }  // namespace torchport::vdev
