@@ -17,6 +17,7 @@
 #include "runtime/virtual/errors/device_errors.h"
 #include "runtime/virtual/errors/kernel_names.h"
 #include "runtime/virtual/errors/late_results.h"
+#include "runtime/virtual/errors/unallocated.h"
 
 namespace torchport::vdev {
 
@@ -233,6 +234,7 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
     note_accesses(stack->data() + first, uses);
   const Workspaces taken = workspaces_of_call(stack->data() + first);
   Aliases aliases;
+  aliases.allow_unallocated();
   Devices devices;
   if (each_apart_) devices = devices_of((*stack)[first]);
   c10::SmallVector<IValue, 4> written;
@@ -253,6 +255,7 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
     if (generator.isNone())
       generator = host_generator(default_generator(aliases.device()), numbers_);
   }
+  if (aliases.any_unallocated()) check_memory(op, aliases, stack, first);
   if (streams_are_late()) uses.hide(aliases);
   std::vector<IValue> given;
   if (has_other_results(stack->data() + first, stack->size() - first))
@@ -284,6 +287,18 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
   }
   if (blas != BlasUse::kNone) take_blas_workspaces(blas, aliases.device());
   if (failed) fail(aliases.device(), op.operator_name().name, *failed);
+}
+
+void AliasKernel::check_memory(const c10::OperatorHandle& op, const Aliases& aliases,
+                               const Stack* stack, std::size_t first) const {
+  if (!uses_memory()) return;
+  if (stack != nullptr && op.schema().is_mutable()) {
+    // An out= argument of another shape gets other memory.
+    const auto from = stack->begin() + static_cast<std::ptrdiff_t>(first);
+    static_cast<void>(late_results(op, std::vector<IValue>(from, stack->end())));
+  }
+  const at::Tensor tensor = aliases.unallocated();
+  if (tensor.defined()) raise_unallocated(tensor, &op);
 }
 
 bool AliasKernel::may_be_plain() const {
