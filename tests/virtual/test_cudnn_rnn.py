@@ -203,7 +203,9 @@ for _ in range(2):
 """
 
 
-def test_a_traced_layer_draws_its_dropout_and_has_the_same_results_again(run_virtual, tmp_path) -> None:
+def test_a_traced_layer_draws_its_dropout_and_has_the_same_results_again(
+    run_virtual, tmp_path
+) -> None:
     """`torchport prove` traces both programs: there the device's generator is the CPU's."""
     traces = []
     for name in "ab":

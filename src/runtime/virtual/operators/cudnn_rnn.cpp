@@ -136,8 +136,7 @@ RnnOnHost on_host(Aliases& aliases, const Tensor& input, const std::vector<Tenso
                   const Tensor& buffer, const RnnCall& call) {
   RnnOnHost host;
   host.input = aliases.of(input, Aliases::Use::kReads);
-  for (const Tensor& state : states)
-    host.states.push_back(aliases.of(state, Aliases::Use::kReads));
+  for (const Tensor& state : states) host.states.push_back(aliases.of(state, Aliases::Use::kReads));
   host.weights = matrices_in(aliases.of(buffer, Aliases::Use::kReads), call);
   return host;
 }
