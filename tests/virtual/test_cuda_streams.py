@@ -80,7 +80,7 @@ def test_a_graph_sleeps_when_it_is_replayed() -> None:
     graph.replay()
     last.record()
     torch.cuda.synchronize()
-    assert 400 <= first.elapsed_time(last)
+    assert first.elapsed_time(last) >= 400
 
 
 def test_events_that_are_used_wrongly() -> None:
