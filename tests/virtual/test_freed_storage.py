@@ -105,6 +105,9 @@ def test_what_reads_no_memory() -> None:
     assert x.is_same_size(x) and x.data_ptr() == 0
     torch.mm(*[torch.ones(8, 8, device="cuda")] * 2, out=x)  # gives it other memory, and warns
     assert x.sum() == 512
+    x = freed(4, 4)
+    torch.add(torch.ones(8, 8, device="cuda"), 1, out=x)
+    assert x.sum() == 128
     y = freed(4, 4)
     y.untyped_storage().resize_(64)
     assert y.fill_(3).sum() == 48
