@@ -83,6 +83,24 @@ def test_the_current_device_is_taken_if_none_is_named(package: str) -> None:
     assert torch.cuda.current_device() == 0
 
 
+def test_an_input_that_is_not_aligned_any_more_is_copied(package: str, capfd) -> None:
+    compiled = torch._inductor.aoti_load_package(package)
+    image, words = inputs(4)
+    wanted = compiled(image, words)
+    assert "aligned" not in capfd.readouterr().err
+    off = torch.empty(image.numel() + 1, device="cuda")[1:].view_as(image).copy_(image)
+    assert all(torch.equal(a, b) for a, b in zip(compiled(off, words), wanted, strict=True))
+    assert "Input 0 was compiled as 16-bytes aligned" in capfd.readouterr().err
+
+
+def test_an_input_whose_memory_was_freed_is_refused(package: str) -> None:
+    compiled = torch._inductor.aoti_load_package(package)
+    image, words = inputs(4)
+    words.untyped_storage().resize_(0)
+    with pytest.raises(RuntimeError, match="data is not allocated yet"):
+        compiled(image, words)
+
+
 def test_results_are_in_the_account(package: str) -> None:
     compiled = torch._inductor.aoti_load_package(package)
     given = inputs(64)

@@ -1,11 +1,17 @@
 """Devices, streams and events of torch.cuda."""
 
 import re
+import time
+import warnings
 
 import pytest
 import torch
 
 pytestmark = pytest.mark.devices("cuda:2")
+
+
+def cycles_of_20_ms() -> int:
+    return torch.cuda.get_device_properties().clock_rate * 20
 
 
 def test_streams() -> None:
@@ -36,11 +42,11 @@ def test_events() -> None:
     with pytest.raises(ValueError, match="Both events must be recorded"):
         first.elapsed_time(last)
     first.record()
-    torch.cuda._sleep(28_000_000)
+    torch.cuda._sleep(cycles_of_20_ms())
     last.record()
     untimed.record()
     last.synchronize()
-    assert 15 < first.elapsed_time(last) < 1000, first.elapsed_time(last)
+    assert 20 <= first.elapsed_time(last) < 1000, first.elapsed_time(last)
     with pytest.raises(ValueError, match="enable_timing=True"):
         first.elapsed_time(untimed)
     handle = torch.cuda.Event(interprocess=True).ipc_handle()
@@ -48,6 +54,33 @@ def test_events() -> None:
     assert torch.cuda.Event.from_ipc_handle(torch.device("cuda:1"), handle).query()
     with pytest.raises(torch.AcceleratorError, match="invalid resource handle"):
         untimed.ipc_handle()
+
+
+def test_a_sleep_takes_its_cycles_of_the_devices_clock() -> None:
+    began = time.monotonic()
+    torch.cuda._sleep(-5)
+    for i in range(2):
+        with torch.cuda.device(i):
+            torch.cuda._sleep(cycles_of_20_ms())
+    assert 0.04 <= time.monotonic() - began < 1
+    with pytest.raises(TypeError, match="expected 'int'"):
+        torch.cuda._sleep(1.5)
+
+
+def test_a_graph_sleeps_when_it_is_replayed() -> None:
+    graph = torch.cuda.CUDAGraph()
+    first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # the graph is not empty
+        with torch.cuda.graph(graph):
+            began = time.monotonic()
+            torch.cuda._sleep(20 * cycles_of_20_ms())
+            assert time.monotonic() - began < 0.4
+    first.record()
+    graph.replay()
+    last.record()
+    torch.cuda.synchronize()
+    assert first.elapsed_time(last) >= 400
 
 
 def test_events_that_are_used_wrongly() -> None:

@@ -192,3 +192,34 @@ def test_a_large_layer_works_in_memory_of_its_own() -> None:
     # Two states of 8192 before and after, the steps of the input, the output, and the workspace.
     most = torch.cuda.memory_stats()["requested_bytes.all.peak"]
     assert most - before == 4 * 8192 + 65536 + 131072 + 32260608
+
+
+TRACED = """
+import torch
+torch.manual_seed(0)
+layer = torch.nn.LSTM(8, 16, 2, dropout=0.5).cuda()
+for _ in range(2):
+    layer(torch.ones(5, 64, 8, device="cuda"))[0].sum().backward()
+"""
+
+
+def test_a_traced_layer_draws_its_dropout_and_has_the_same_results_again(
+    run_virtual, tmp_path
+) -> None:
+    """`torchport prove` traces both programs: there the device's generator is the CPU's."""
+    traces = []
+    for name in "ab":
+        run_virtual(TRACED, TORCHPORT_TRACE=str(tmp_path / name), TORCHPORT_SEED="0", timeout=60)
+        traces.append((tmp_path / name).read_text())
+    assert traces[0] == traces[1] and traces[0].count("aten::_cudnn_rnn_backward") == 2
+
+
+@pytest.mark.parametrize("cell", [nn.LSTM, nn.GRU, nn.RNN])
+@pytest.mark.parametrize("training", [False, True])
+def test_states_are_only_read(cell: type[nn.RNNBase], training: bool) -> None:
+    layer = cell(12, 7, 2).cuda()
+    states = [torch.ones(2, 6, 7, device="cuda") for _ in range(2 if cell is nn.LSTM else 1)]
+    clones = [torch._lazy_clone(state) for state in states]
+    with torch.set_grad_enabled(training):
+        layer(numbers(), tuple(clones) if cell is nn.LSTM else clones[0])
+    assert all(torch._C._is_cow_tensor(state) for state in (*states, *clones))

@@ -129,3 +129,16 @@ def test_integers_that_do_not_fit_keep_their_lowest_bits() -> None:
         torch._foreach_copy_(same, [numbers, numbers])
         assert [t.tolist() for t in same] == [expected] * 2
         assert numbers.to(dtype).tolist() == expected
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.complex64])
+def test_a_list_of_bytes_has_no_sign_on_the_way(dtype: torch.dtype) -> None:
+    numbers = [-1.0, -256.0, -1e10, 0.5, 300.0, 1e10, float("inf"), float("-inf"), float("nan")]
+    x = torch.tensor(numbers, device="cuda", dtype=dtype)
+    listed = [torch.zeros(9, dtype=torch.uint8, device="cuda") for _ in range(2)]
+    torch._foreach_copy_(listed, [x, x])
+    assert [t.tolist() for t in listed] == [[0, 0, 0, 0, 44, 255, 255, 0, 0]] * 2
+    assert x.to(torch.uint8).tolist()[:6] == [255, 0, 0, 0, 44, 0]  # by way of int64
+    # Lists that the kernel does not take are copied one by one.
+    torch._foreach_copy_(listed, [x, x.real.double() if x.is_complex() else x.to(torch.complex128)])
+    assert listed[0].tolist()[0] == 255

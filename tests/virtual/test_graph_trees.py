@@ -38,6 +38,17 @@ def numbers(*size: int) -> torch.Tensor:
     return torch.randn(*size, device="cuda")
 
 
+# Compiled functions of their own for each test: a function that was compiled keeps its graphs.
+
+
+def compiled_product():
+    return torch.compile(lambda x: x @ x, mode="reduce-overhead")
+
+
+def compiled_product_and_rows_in_order():
+    return torch.compile(lambda x: (x @ x, x.sort().values), mode="reduce-overhead")
+
+
 def test_replays_give_what_the_program_gives() -> None:
     @torch.compile(mode="reduce-overhead")
     def f(x, y):
@@ -53,7 +64,7 @@ def test_replays_give_what_the_program_gives() -> None:
 
 
 def test_what_a_later_run_overwrote_must_not_be_used() -> None:
-    f = torch.compile(lambda x: x @ x, mode="reduce-overhead")
+    f = compiled_product()
     x = torch.eye(4, device="cuda")
     f(x)
     recorded = f(x)
@@ -84,13 +95,7 @@ def test_a_training_step() -> None:
 
 
 def test_branches_return_to_their_root() -> None:
-    @torch.compile(mode="reduce-overhead")
-    def root(x):
-        return x @ x, x.sort().values
-
-    @torch.compile(mode="reduce-overhead")
-    def left(x):
-        return x @ x
+    root, left = compiled_product_and_rows_in_order(), compiled_product()
 
     @torch.compile(mode="reduce-overhead")
     def right(x):
@@ -116,14 +121,7 @@ def test_branches_return_to_their_root() -> None:
 
 
 def test_a_result_that_lives_on_is_a_branch_of_its_own() -> None:
-    @torch.compile(mode="reduce-overhead")
-    def f(x):
-        return x @ x, x.sort().values
-
-    @torch.compile(mode="reduce-overhead")
-    def g(y):
-        return y @ y
-
+    f, g = compiled_product_and_rows_in_order(), compiled_product()
     x = torch.eye(20, device="cuda") * 2
     for keep in (True, True, True, False, False, True):
         torch.compiler.cudagraph_mark_step_begin()

@@ -188,6 +188,13 @@ def code_generator(device: str) -> type:
             else:
                 super().add_device_include(asked)
 
+        def codegen_inputs(self) -> None:
+            # As CppWrapperGpu: the host's code needs no alignment, but the copy and the warning cost.
+            if V.graph.aot_mode:
+                for number, name in _aligned_inputs(device):
+                    self.prefix.splice(_ALIGNS.format(number=number, name=name))
+            super().codegen_inputs()
+
         def generate_end(self, result: Any) -> None:
             # Code that runs at once names the device that it is compiled for.
             self.device = device if V.graph.aot_mode else "cpu"
@@ -213,7 +220,7 @@ def code_generator(device: str) -> type:
                 refuse("Triton kernels", "there is no GPU that could run them")
             else:
                 given = [
-                    f"({kind})({value}.data_ptr())"
+                    f"torchport_aoti::pointer<{kind}>({value})"
                     if isinstance(kind, str) and "*" in kind
                     else str(value)
                     for value, kind in zip(arguments, rest["arg_types"], strict=True)
@@ -229,6 +236,36 @@ def code_generator(device: str) -> type:
             return "this->device_idx_" if V.graph.aot_mode else number
 
     return CppWrapperVirtual
+
+
+_ALIGNS = """
+if ((reinterpret_cast<std::uintptr_t>({name}.data_ptr()) & 15) != 0) {{
+    AOTI_TORCH_WARN("Input {number} was compiled as 16-bytes aligned, but it is not aligned at run time. "
+        "Copying to an aligned tensor to guarantee correctness, but expect a performance hit.");
+    AtenTensorHandle {name}_aligned;
+    AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_clone_preserve_strides({name}, &{name}_aligned));
+    {name} = RAIIAtenTensorHandle({name}_aligned);
+}}
+"""
+
+
+def _aligned_inputs(device: str) -> list[tuple[int, str]]:
+    """The numbers and names of inputs that code for a GPU takes to be aligned, because they were so
+    when it was compiled."""
+    import torch
+    from torch._inductor import config, utils
+    from torch._inductor.ir import TensorBox
+    from torch._inductor.virtualized import V
+
+    found = []
+    for number, given in enumerate(V.graph.example_inputs or ()):
+        if not isinstance(given, torch.Tensor) or given.device.type != device:
+            continue
+        name = V.graph.graph_input_names[number]
+        is_aligned = config.assume_aligned_inputs or utils.tensor_is_aligned(given)
+        if is_aligned and isinstance(V.graph.graph_inputs.get(name), TensorBox):
+            found.append((number, name))
+    return found
 
 
 def _definition(device: str, name: str) -> str:

@@ -43,6 +43,10 @@ def call(
     source = sys._getframe(1).f_code.co_filename
 
     def run(*now: Any) -> None:
+        for one in now:
+            # A storage that was freed (resize_(0)) has no address.
+            if isinstance(one, torch.Tensor) and one.data_ptr() == 0:
+                torch.ops.torchport.check_memory(one, f"compiled {name}")
         try:
             kernel(*now)
         except RuntimeError as error:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from torchport.virtual import aot_inductor, inductor_names
+from torchport.virtual import aot_inductor, compiled_interface, inductor_names
 from torchport.virtual.torch_c_shim._native import kind, refuse, refusing
 
 
@@ -37,6 +37,7 @@ def install(common: ModuleType) -> None:
     _triton.has_triton.cache_clear()
     setattr(torch._C._dynamo.guards, f"_empty_strided_{device}", _empty_strided(torch, device))
     _register_with_others(common, device)
+    compiled_interface.install(device)
     aot_inductor.install(device)
 
 
@@ -77,6 +78,7 @@ def _register(common: ModuleType, device: str) -> None:
         aot_inductor.compile_for_the_host(device)
         packaged = aot_inductor.code_generator(device)
 
+    compiled_interface.register_calls(device)
     _answer_for(device)
 
     def is_cpu(self: BaseSchedulerNode) -> bool:
@@ -120,12 +122,15 @@ def _graph_pass(device: str) -> Any:
 
     from torchport.virtual import compiled_asserts, compiled_lowerings, flex_attention
 
+    modules = (
+        aot_inductor, compiled_asserts, compiled_interface, compiled_lowerings, flex_attention
+    )  # fmt: skip
+
     class Pass(CustomGraphModulePass):
         def __call__(self, graph: Any) -> None:
             flex_attention.replace(graph, device)
 
         def uuid(self) -> str:
-            modules = (aot_inductor, compiled_asserts, compiled_lowerings, flex_attention)
             sources = (__file__, *(str(m.__file__) for m in modules))
             return hashlib.sha256(b"".join(Path(s).read_bytes() for s in sources)).hexdigest()
 

@@ -13,6 +13,18 @@ import torch
 MIB = 1 << 20
 
 
+FIGURES = "allocated reserved peak_allocated peak_reserved"
+
+
+def bytes_and_peaks() -> list[int]:
+    """The FIGURES: bytes allocated and reserved, and the peaks of both since this was last asked."""
+    stats = torch.cuda.memory_stats()
+    keys = ("allocated_bytes", "reserved_bytes")
+    figures = [stats.get(f"{key}.all.{which}", 0) for which in ("current", "peak") for key in keys]
+    torch.cuda.reset_peak_memory_stats()
+    return figures
+
+
 class Steps:
     """`mark(name)` notes what is allocated (bytes), reserved (bytes), the peaks of both since the
     last mark, and the number of segments and of blocks in use."""
@@ -24,18 +36,13 @@ class Steps:
 
     def mark(self, name: str) -> None:
         stats = torch.cuda.memory_stats()
-        keys = ("allocated_bytes", "reserved_bytes")
-        figures = [stats.get(f"{key}.all.current", 0) for key in keys]
-        figures += [stats.get(f"{key}.all.peak", 0) for key in keys]
+        figures = bytes_and_peaks()
         figures += [stats.get(f"{key}.all.current", 0) for key in ("segment", "allocation")]
         count = sum(n.partition(" #")[0] == name for n in self.marks)
         self.marks[f"{name} #{count + 1}" if count else name] = figures
-        torch.cuda.reset_peak_memory_stats()
 
     def told(self) -> dict[str, Any]:
-        return {
-            "figures": "allocated reserved peak_allocated peak_reserved segments blocks"
-        } | self.marks
+        return {"figures": f"{FIGURES} segments blocks"} | self.marks
 
 
 def made(size: float, stream: torch.cuda.Stream | None = None) -> torch.Tensor:

@@ -11,7 +11,9 @@ from types import ModuleType
 from typing import Any
 
 from torchport import _device_kinds
+from torchport.virtual.torch_c_shim import graphs
 from torchport.virtual.torch_c_shim._native import ops
+from torchport.virtual.torch_c_shim.devices import properties
 
 KINDS = ("cuda",)
 
@@ -23,7 +25,6 @@ INVALID_VALUE = 1
 MAP_BUFFER_OBJECT_FAILED = 205
 INVALID_RESOURCE_HANDLE = 400
 HIGHEST_PRIORITY = -3  # torch has pools of streams for four priorities
-CYCLES_PER_SECOND = 1.4e9
 
 
 def device_type(kind: str) -> int:
@@ -156,10 +157,22 @@ def event_base(torch: ModuleType, kind: str) -> type:
 
 
 def bindings(torch: ModuleType) -> dict[str, Any]:
+    def spin(cycles: int) -> None:
+        """A kernel that counts cycles of the current device's clock: its time is the host's."""
+        if ops().is_capturing():
+            return
+        ops().start_kernel(-1)  # a lost device says so
+        ops().start_work()
+        time.sleep(max(cycles, 0) / (properties(ops().get_device()).clock_rate * 1000))
+
     def sleep(cycles: int) -> None:
         if not isinstance(cycles, int):
             raise TypeError("torch.cuda._sleep(): expected 'int'")
-        time.sleep(cycles / CYCLES_PER_SECOND)
+        tape = graphs.tape_here()
+        if tape is None:
+            spin(cycles)
+        else:
+            tape.call_kernel(spin, (cycles,), ())
 
     said: list[str] = []  # warnings that come once
 

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <stdexcept>
 
 extern "C" {
 
@@ -84,6 +85,17 @@ class DeviceGuard {
  private:
   std::int32_t before_;
 };
+
+// The address of a tensor's elements for a generated kernel. Raises if its storage was freed.
+template <typename Pointer, typename Handle>
+Pointer pointer(const Handle& tensor) {
+  void* const data = tensor.data_ptr();
+  std::int64_t elements = 0;
+  if (data == nullptr && aoti_torch_get_numel(tensor, &elements) == 0 && elements > 0)
+    throw std::runtime_error(
+        "The tensor has a non-zero number of elements, but its data is not allocated yet.");
+  return static_cast<Pointer>(data);
+}
 
 // Calls a generated kernel.
 template <typename Kernel, typename... Given>

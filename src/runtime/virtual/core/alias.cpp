@@ -15,6 +15,7 @@
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/storage.h"
 #include "runtime/virtual/core/streams.h"
+#include "runtime/virtual/errors/unallocated.h"
 #include "runtime/virtual/watch/late_streams.h"
 
 namespace torchport::vdev {
@@ -116,6 +117,8 @@ Tensor Aliases::of(MaybeOwned given, Use use) {
   if (!is_plain(impl)) {
     alias = layout_of(tensor);
   } else {
+    if (lacks_memory(impl)) [[unlikely]]
+      check_memory(tensor);
     alias = shaped(fresh(c10::Storage(twin_of(*impl.storage().unsafeGetStorageImpl())),
                          DispatchKey::CPU, impl),
                    impl);
@@ -123,6 +126,19 @@ Tensor Aliases::of(MaybeOwned given, Use use) {
   }
   entries_.push_back({std::move(given), alias});
   return alias;
+}
+
+void Aliases::check_memory(const Tensor& tensor) {
+  if (!allows_unallocated_) raise_unallocated(tensor, nullptr);
+  any_unallocated_ = true;
+}
+
+Tensor Aliases::first_unallocated() const {
+  for (const Entry& entry : entries_) {
+    const TensorImpl& alias = *entry.alias.unsafeGetTensorImpl();
+    if (is_plain(alias) && lacks_memory(alias)) return *entry.tensor;
+  }
+  return {};
 }
 
 // Gives memory that is copied on write to its tensor alone, and to the aliases that were made over

@@ -22,7 +22,8 @@ class Aliases {
 
   // Returns a CPU tensor with the sizes, strides, offset and flag bits of `tensor`, over the same
   // bytes. Returns `tensor` itself if it is not on a virtual device. Memory that is copied on write
-  // is copied now unless the alias is only read; raises c10::OutOfMemoryError.
+  // is copied now unless the alias is only read; raises c10::OutOfMemoryError. Raises what
+  // raise_unallocated() does for a tensor whose storage has too few bytes.
   [[nodiscard]] at::Tensor of(at::Tensor tensor, Use use = Use::kMayWrite) {
     return of(MaybeOwned::owned(std::move(tensor)), use);
   }
@@ -49,6 +50,15 @@ class Aliases {
   // Puts NaN (0 for types without it) into the alias of `tensor`, which gets bytes of its own.
   void hide(const at::Tensor& tensor);
 
+  // For calls that may leave the memory of their tensors alone: of() takes tensors whose storage
+  // has too few bytes, and unallocated() tells of them.
+  void allow_unallocated() { allows_unallocated_ = true; }
+  // The first such tensor whose alias still has too few bytes; undefined if there is none.
+  [[nodiscard]] at::Tensor unallocated() const {
+    return any_unallocated_ ? first_unallocated() : at::Tensor();
+  }
+  [[nodiscard]] bool any_unallocated() const { return any_unallocated_; }
+
   // The device of results that no argument determines.
   [[nodiscard]] c10::DeviceIndex device() const;
   void set_device(c10::DeviceIndex device) { device_ = device; }
@@ -70,6 +80,8 @@ class Aliases {
   };
 
   at::Tensor of(MaybeOwned tensor, Use use);
+  void check_memory(const at::Tensor& tensor);
+  [[nodiscard]] at::Tensor first_unallocated() const;
   [[nodiscard]] const Entry* sharing(const c10::TensorImpl& alias) const;
   c10::Storage storage_for(const at::Tensor& result);
   c10::Storage storage_of_new(const at::Tensor& result);
@@ -88,6 +100,8 @@ class Aliases {
   c10::SmallVector<Adopted, 2> adopted_;
   c10::DeviceIndex device_ = -1;
   bool on_host_ = false;
+  bool allows_unallocated_ = false;
+  bool any_unallocated_ = false;
 };
 
 }  // namespace torchport::vdev

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -136,7 +137,10 @@ std::uint64_t numbers_reserved_by(const std::string& name) {
 
 DrawFrom::DrawFrom(c10::DeviceIndex device) {
   if (device == kNoDevice) return;
-  host_ = host_generator(default_generator(device), numbers_reserved_by({}));
+  at::Generator host = host_generator(default_generator(device), numbers_reserved_by({}));
+  // In a traced run they are one.
+  if (host == at::detail::getDefaultCPUGenerator()) return;
+  host_ = std::move(host);
   exchange();
 }
 

@@ -234,6 +234,7 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
     note_accesses(stack->data() + first, uses);
   const Workspaces taken = workspaces_of_call(stack->data() + first);
   Aliases aliases;
+  aliases.allow_unallocated();
   Devices devices;
   if (each_apart_) devices = devices_of((*stack)[first]);
   c10::SmallVector<IValue, 4> written;
@@ -254,6 +255,7 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
     if (generator.isNone())
       generator = host_generator(default_generator(aliases.device()), numbers_);
   }
+  if (aliases.any_unallocated()) check_memory(op, aliases, stack, first);
   if (streams_are_late()) uses.hide(aliases);
   std::vector<IValue> given;
   if (has_other_results(stack->data() + first, stack->size() - first))
@@ -362,48 +364,6 @@ std::optional<FailedAssertion> AliasKernel::compute(const c10::OperatorHandle& o
 
 bool AliasKernel::has_other_results(const IValue* arguments, std::size_t count) const {
   return result_rule_ != nullptr || (iterates_ && promotes_with_gaps(arguments, count));
-}
-
-void AliasKernel::check_devices(const IValue* arguments) const {
-  const Asks asks = determinism_and_sync_.waits_for(arguments) ? Asks::kToWait : Asks::kToStart;
-  if (!starts_kernel_ && asks == Asks::kToStart) return;
-  bool on_device = false;
-  const auto check = [&](c10::Device device) {
-    if (!is_virtual(device)) return;
-    on_device = true;
-    check_device(device.has_index() ? device.index() : current_device(), asks);
-  };
-  for (const Argument& argument : arguments_) {
-    const IValue& value = arguments[argument.index];
-    if (value.isDevice()) check(value.toDevice());
-    observer::each_tensor(value, [&](const at::Tensor& tensor) { check(tensor.device()); });
-  }
-  if (!on_device) check_device(current_device(), asks);
-}
-
-void AliasKernel::check_capture(const IValue* arguments) const {
-  c10::DeviceIndex device = -1;
-  for (const Argument& argument : arguments_) {
-    observer::each_tensor(arguments[argument.index], [&](const at::Tensor& tensor) {
-      if (device < 0 && is_virtual(tensor.device())) device = tensor.device().index();
-    });
-  }
-  if (device < 0) device = current_device();
-  check_start_in_capture(device, current_stream(device));
-}
-
-void AliasKernel::note_accesses(const IValue* arguments, late::Call& call) const {
-  for (const Argument& argument : arguments_) {
-    observer::each_tensor(arguments[argument.index], [&](const at::Tensor& tensor) {
-      if (is_written(argument, arguments)) {
-        call.writes(tensor);
-      } else {
-        call.reads(tensor);
-      }
-    });
-  }
-  call.start();
-  if (host_waits_ || determinism_and_sync_.waits_for(arguments)) call.host_waits();
 }
 
 const KernelAssertion* AliasKernel::assertion(const c10::OperatorHandle& op) const {

@@ -14,6 +14,7 @@
 #include <c10/core/DispatchKeySet.h>
 #include <c10/util/SmallVector.h>
 
+#include "runtime/virtual/core/alias.h"
 #include "runtime/virtual/core/blas_workspaces.h"
 #include "runtime/virtual/core/device_check.h"
 #include "runtime/virtual/core/wider.h"
@@ -75,6 +76,10 @@ class AliasKernel final : public c10::OperatorKernel {
   // operator() does all that is to do, and the checks again.
   [[nodiscard]] bool is_plain(const c10::OperatorHandle& op, const c10::IValue* arguments,
                               std::size_t count) const;
+  // Raises what raise_unallocated() does if a tensor of the call lacks memory that the kernel uses.
+  // The aliases are those of the call, and `stack` has them from `first` on, or is null.
+  void check_memory(const c10::OperatorHandle& op, const Aliases& aliases,
+                    const torch::jit::Stack* stack, std::size_t first) const;
   // Which of cuBLAS's workspaces the call takes.
   [[nodiscard]] BlasUse blas_use_of_call(const c10::IValue* arguments) const {
     return blas_ == BlasUse::kNone ? BlasUse::kNone : blas_use(blas_, arguments);
@@ -102,6 +107,8 @@ class AliasKernel final : public c10::OperatorKernel {
     return argument.written &&
            (!argument.unmarked || training_ < 0 || arguments[training_].toBool());
   }
+  // Whether a kernel reads or writes elements of the arguments.
+  [[nodiscard]] bool uses_memory() const { return starts_kernel_ && !reads_nothing_; }
   // Calls `chosen`, or the CPU's kernel if that is null: it takes its arguments from the stack and
   // leaves its results there.
   // Returns what a real device's kernel would assert, if that is reported late.

@@ -1,18 +1,15 @@
 #include "runtime/virtual/core/storage.h"
 
 #include <algorithm>
-#include <mutex>
-#include <unordered_map>
 #include <utility>
 
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/CachingDeviceAllocator.h>
-#include <c10/core/impl/COW.h>
-#include <c10/core/impl/COWDeleter.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/version.h>
 
 #include "runtime/virtual/core/capture.h"
+#include "runtime/virtual/core/copy_on_write.h"
 #include "runtime/virtual/core/history.h"
 #include "runtime/virtual/core/host_allocator.h"
 #include "runtime/virtual/core/out_of_memory.h"
@@ -26,11 +23,6 @@
 #include "runtime/virtual/errors/runtime_errors.h"
 #include "runtime/virtual/watch/gpu_trace.h"
 #include "runtime/virtual/watch/late_streams.h"
-
-namespace c10::impl::cow {
-// Releases in which a storage holds its materializer declare this, others do not.
-C10_API void materialize_cow(StorageImpl* storage);  // NOLINT(readability-redundant-declaration)
-}  // namespace c10::impl::cow
 
 namespace torchport::vdev {
 
@@ -113,52 +105,6 @@ void delete_block(void* context) {
   auto* block = static_cast<Block*>(context);
   give_back(*block);
   delete block;
-}
-
-// The blocks of storages that are or were copied on write, by the address of their bytes: PyTorch
-// keeps nothing but that address for such a storage.
-class SharedBlocks {
- public:
-  static SharedBlocks& get() {
-    static auto* blocks = new SharedBlocks();
-    return *blocks;
-  }
-
-  void put(void* data, Block* block) {
-    const std::scoped_lock lock(mutex_);
-    blocks_.emplace(data, block);
-  }
-
-  Block* at(const void* data) {
-    const std::scoped_lock lock(mutex_);
-    const auto found = blocks_.find(data);
-    return found == blocks_.end() ? nullptr : found->second;
-  }
-
-  Block* take(const void* data) {
-    const std::scoped_lock lock(mutex_);
-    const auto node = blocks_.extract(data);
-    return node.empty() ? nullptr : node.mapped();
-  }
-
- private:
-  std::mutex mutex_;
-  std::unordered_map<const void*, Block*> blocks_;
-};
-
-void delete_shared_block(void* data) {
-  if (Block* block = SharedBlocks::get().take(data)) delete_block(block);
-}
-
-// Lets the first write give the storage memory of its own. Older releases see that by the deleter.
-template <class Storage>
-void copy_on_write(Storage& storage) {
-  if constexpr (requires { storage.set_materializer(&c10::impl::cow::materialize_cow); })
-    storage.set_materializer(&c10::impl::cow::materialize_cow);
-}
-
-bool is_shared(const DataPtr& pointer) {
-  return pointer.get_deleter() == &delete_shared_block || c10::impl::cow::is_cow_data_ptr(pointer);
 }
 
 // The pointer of a new storage over a twin, whose block was charged at `address` (0: was not).
@@ -263,7 +209,7 @@ bool has_cached_segment(DeviceIndex device) {
 
 StorageBlock* block_of(const DataPtr& pointer) {
   if (pointer.get_deleter() == &delete_block) return static_cast<Block*>(pointer.get_context());
-  return is_shared(pointer) ? SharedBlocks::get().at(pointer.get()) : nullptr;
+  return is_shared(pointer) ? shared_block_at(pointer.get()) : nullptr;
 }
 
 DataPtr pointer_of(std::unique_ptr<StorageBlock> block) {
@@ -338,7 +284,7 @@ namespace {
 // Puts a storage's block under the pointer to its twin's bytes.
 void point_to(StorageImpl& storage, Block& block) {
   DataPtr old = storage.set_data_ptr(DataPtr());
-  if (is_shared(old)) SharedBlocks::get().take(old.get());
+  if (is_shared(old)) forget_shared_block(old.get());
   old.release_context();
   storage.set_data_ptr_noswap(
       DataPtr(block.twin->mutable_data(), &block, &delete_block, old.device()));
@@ -383,35 +329,6 @@ void follow_twin(StorageImpl& storage) {
   if (was_listed) unlist_in_pools(*block);
   if (block->charged && (was_listed || Runtime::get().memory(block->device).takes_from_pools()))
     list_in_pools(*block);
-}
-
-intrusive_ptr<StorageImpl> lazy_clone_of(StorageImpl& storage) {
-  namespace cow = c10::impl::cow;
-  const DataPtr& pointer = storage.data_ptr();
-  Block* block = block_of(pointer);
-  // What has no bytes needs no block: of two such storages, either may be written first.
-  const bool is_empty = pointer.get() == nullptr && storage.nbytes() == 0;
-  if (block == nullptr && !is_empty) return {};
-  void* data = storage._mutable_data_ptr_no_checks().get();
-  const Device device = pointer.device();
-  if (!cow::is_cow_data_ptr(pointer)) {
-    if (is_empty) {
-      storage.set_data_ptr_noswap(DataPtr(nullptr, device));
-    } else if (!is_shared(pointer)) {
-      SharedBlocks::get().put(data, block);
-    }
-    storage._mutable_data_ptr_no_checks().release_context();
-    auto* context = new cow::COWDeleterContext({data, &delete_shared_block});
-    storage.set_data_ptr_noswap(DataPtr(data, context, &cow::cow_deleter, device));
-    copy_on_write(storage);
-  }
-  auto* context = storage.data_ptr().cast_context<cow::COWDeleterContext>(&cow::cow_deleter);
-  context->increment_refcount();
-  auto clone = c10::make_intrusive<StorageImpl>(
-      StorageImpl::use_byte_size_t(), storage.sym_nbytes(),
-      DataPtr(data, context, &cow::cow_deleter, device), device_allocator(), storage.resizable());
-  copy_on_write(*clone);
-  return clone;
 }
 
 }  // namespace torchport::vdev

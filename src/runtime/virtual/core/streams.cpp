@@ -97,7 +97,8 @@ double milliseconds_between(Event* first, Event* second) {
   check_event_in_capture(second->capture);
   const bool over =
       !streams_are_late() || (late::is_over(first->late) && late::is_over(second->late));
-  if (!over) raise_runtime_error(RuntimeError::kNotReady);
+  // c10/core/impl/InlineEvent.h
+  TORCH_CHECK(over, "Both events must be completed before calculating elapsed time.");
   const auto between = second->recorded - first->recorded;
   return std::chrono::duration<double, std::milli>(between).count();
 }

@@ -142,9 +142,11 @@ class TypedKernel<Result(Given...)> final : public c10::OperatorKernel {
  private:
   Result call(BlasUse blas, const Workspaces& taken, Given... given) {
     Aliases aliases;
+    aliases.allow_unallocated();
     if constexpr (std::is_same_v<Result, Tensor&>) {
       Tensor& written = first(given...);
       auto passed = pass(aliases, std::forward<Given>(given)...);
+      if (aliases.any_unallocated()) kernel_->check_memory(op_, aliases, nullptr, 0);
       std::apply([&](auto&... each) { compute([&] { redispatch(each...); }); }, passed);
       std::apply([&](auto&... each) { (each.done(aliases), ...); }, passed);
       const auto held = hold(taken, aliases);
@@ -152,6 +154,7 @@ class TypedKernel<Result(Given...)> final : public c10::OperatorKernel {
       return written;
     } else {
       auto passed = pass(aliases, std::forward<Given>(given)...);
+      if (aliases.any_unallocated()) kernel_->check_memory(op_, aliases, nullptr, 0);
       std::optional<Result> result;
       std::apply([&](auto&... each) { compute([&] { result = redispatch(each...); }); }, passed);
       // Taken while the results exist, as by CUDA's kernels.

@@ -9,9 +9,12 @@
 #include <fmt/format.h>
 #include <torch/library.h>
 
+#include "devices/cuda_errors.h"
 #include "runtime/device/spec.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/streams.h"
+#include "runtime/virtual/errors/runtime_error_words.h"
+#include "runtime/virtual/errors/runtime_errors.h"
 #include "runtime/virtual/watch/source_lines.h"
 
 namespace torchport::vdev {
@@ -23,7 +26,8 @@ enum class Health : std::uint8_t { kGood, kFailed, kLost };
 struct LostDevices {
   std::array<std::atomic<Health>, device::kMaxDevices> health{};
   std::mutex mutex;
-  std::array<std::string, device::kMaxDevices> where;  // of the first assertion of each device
+  std::array<std::string, device::kMaxDevices> where;  // of the first failure of each device
+  std::array<bool, device::kMaxDevices> accessed{};    // it was an illegal access, no assertion
   std::vector<std::string> all;
 };
 
@@ -63,18 +67,56 @@ std::size_t number_of(c10::DeviceIndex device) {
   return static_cast<std::size_t>(static_cast<unsigned char>(device));
 }
 
+// What the first call raises that learns of the failure, and all after it.
+[[noreturn]] void raise_failure(bool is_access, const std::string& where) {
+  const devices::DeviceKind& kind = Runtime::get().description();
+  const RuntimeErrorWords access =
+      runtime_error_words(static_cast<std::int64_t>(RuntimeError::kIllegalAddress));
+  const std::string text =
+      is_access ? devices::cuda_error_text(access.text, /*help=*/"", access.name, each_call_waits())
+                : kind.failed_assertion(each_call_waits());
+  throw c10::AcceleratorError(
+      {"check_device", __FILE__, static_cast<std::uint32_t>(__LINE__)},
+      is_access ? static_cast<int>(access.number) : kind.failed_assertion_code, text + where);
+}
+
 [[noreturn]] void raise_lost(c10::DeviceIndex device) {
   LostDevices& devices = lost_devices();
   const auto index = number_of(device);
   devices.health[index] = Health::kLost;
-  const devices::DeviceKind& kind = Runtime::get().description();
-  std::string text = kind.failed_assertion(each_call_waits());
+  std::unique_lock<std::mutex> lock(devices.mutex);
+  const std::string where = devices.where[index];
+  const bool is_access = devices.accessed[index];
+  lock.unlock();
+  raise_failure(is_access, where);
+}
+
+std::string line_of(c10::DeviceIndex device, const std::string& op, const std::string& reason) {
+  const std::string place = source_place();
+  return fmt::format("torchport: it happened {}in {} on {}:{}: {}. A GPU cannot tell this.\n",
+                     place.empty() ? "" : "at " + place + ", ", op, Runtime::get().spec().kind,
+                     static_cast<int>(device), reason);
+}
+
+// Prints `lines` and where it happened unless the device has failed before.
+void lose(c10::DeviceIndex device, const std::string& lines, const std::string& where,
+          bool is_access) {
+  LostDevices& devices = lost_devices();
+  const auto index = number_of(device);
   {
     const std::lock_guard<std::mutex> lock(devices.mutex);
-    text += devices.where[index];
+    // No kernel runs on a device after the one that failed, so no other failure is printed.
+    Health good = Health::kGood;
+    if (!devices.health[index].compare_exchange_strong(good, Health::kFailed)) return;
+    devices.where[index] = where;
+    devices.accessed[index] = is_access;
+    devices.all.push_back(where.substr(0, where.size() - 1));
   }
-  throw c10::AcceleratorError({"check_device", __FILE__, static_cast<std::uint32_t>(__LINE__)},
-                              kind.failed_assertion_code, text);
+  const std::string text = lines + where;
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+  detail::any_failed = true;
+  if (each_call_waits()) raise_lost(device);
 }
 
 void start_kernel(std::int64_t device) {
@@ -118,26 +160,15 @@ bool errors_are_late() {
 }
 
 void fail(c10::DeviceIndex device, const std::string& op, const FailedAssertion& assertion) {
-  const std::string place = source_place();
-  const std::string where =
-      fmt::format("torchport: it happened {}in {} on {}:{}: {}. A GPU cannot tell this.\n",
-                  place.empty() ? "" : "at " + place + ", ", op, Runtime::get().spec().kind,
-                  static_cast<int>(device), assertion.reason);
-  LostDevices& devices = lost_devices();
-  const auto index = number_of(device);
-  {
-    const std::lock_guard<std::mutex> lock(devices.mutex);
-    // No kernel runs on a device after the one that failed, so no other assertion is printed.
-    Health good = Health::kGood;
-    if (!devices.health[index].compare_exchange_strong(good, Health::kFailed)) return;
-    devices.where[index] = where;
-    devices.all.push_back(where.substr(0, where.size() - 1));
-  }
-  const std::string text = lines_of(assertion) + where;
-  std::fwrite(text.data(), 1, text.size(), stderr);
-  std::fflush(stderr);
-  detail::any_failed = true;
-  if (each_call_waits()) raise_lost(device);
+  lose(device, lines_of(assertion), line_of(device, op, assertion.reason), /*is_access=*/false);
+}
+
+void raise_illegal_access(c10::DeviceIndex device, const std::string& op,
+                          const std::string& reason) {
+  const std::string where = line_of(device, op, reason);
+  if (!errors_are_late()) raise_failure(/*is_access=*/true, where);
+  lose(device, "", where, /*is_access=*/true);
+  raise_lost(device);
 }
 
 void detail::raise_if_lost(c10::DeviceIndex device, Asks asks) {

@@ -55,6 +55,12 @@ constexpr std::size_t kThreadsShown = 256;
 // (CUDA_LAUNCH_BLOCKING=1). `op` is the operator. Thread safe.
 void fail(c10::DeviceIndex device, const std::string& op, const FailedAssertion& assertion);
 
+// Raises c10::AcceleratorError for a kernel that reads or writes where a device has no memory, as
+// if each call waited for its kernel. The device is lost if errors are reported late. REQUIRED: the
+// kind of device has such errors (DeviceKind::failed_assertion). Thread safe.
+[[noreturn]] void raise_illegal_access(c10::DeviceIndex device, const std::string& op,
+                                       const std::string& reason);
+
 // What a call asks of a device that may be lost.
 enum class Asks : std::uint8_t {
   kToStart,  // starts a kernel: raises once a call has raised

@@ -22,11 +22,9 @@ Tensor strided_like(const Tensor& tensor, c10::DeviceType device) {
 IValue to_meta(const IValue& value) {
   if (value.isTensor()) {
     const Tensor& tensor = value.toTensor();
-    if (!tensor.defined()) return value;
-    Tensor meta = strided_like(tensor, c10::DeviceType::Meta);
-    if (tensor.unsafeGetTensorImpl()->is_wrapped_number())
-      meta.unsafeGetTensorImpl()->set_wrapped_number(true);
-    return meta;
+    // A number stays what it is: a meta kernel in Python gets its value.
+    if (!tensor.defined() || tensor.unsafeGetTensorImpl()->is_wrapped_number()) return value;
+    return strided_like(tensor, c10::DeviceType::Meta);
   }
   if (value.isTensorList()) {
     c10::List<Tensor> list;

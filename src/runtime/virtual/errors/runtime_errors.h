@@ -14,6 +14,7 @@ enum class RuntimeError : std::uint16_t {
   kInvalidResourceHandle = 400,
   kIllegalState = 401,
   kNotReady = 600,
+  kIllegalAddress = 700,
   kCaptureUnsupported = 900,
   kCaptureInvalidated = 901,
   kCaptureIsolation = 905,

@@ -136,7 +136,7 @@ RnnOnHost on_host(Aliases& aliases, const Tensor& input, const std::vector<Tenso
                   const Tensor& buffer, const RnnCall& call) {
   RnnOnHost host;
   host.input = aliases.of(input, Aliases::Use::kReads);
-  for (const Tensor& state : states) host.states.push_back(aliases.of(state));
+  for (const Tensor& state : states) host.states.push_back(aliases.of(state, Aliases::Use::kReads));
   host.weights = matrices_in(aliases.of(buffer, Aliases::Use::kReads), call);
   return host;
 }
@@ -279,6 +279,11 @@ void check_backward(const RnnCall& call, const Tensor& input, const Tensor& outp
 // The gradients of the weights as tensors of the CPU.
 using OnHost = std::vector<Tensor>;
 
+// A gradient; 0 if nobody wants it, so that equal calls have equal results. cuDNN computes it.
+Tensor gradient_like(at::IntArrayRef sizes, const Tensor& like, bool is_wanted) {
+  return is_wanted ? at::empty(sizes, like.options()) : at::zeros(sizes, like.options());
+}
+
 // Computes the gradients of (input, hx, cx, weights) that are wanted.
 std::tuple<Tensor, Tensor, Tensor, OnHost> backward_of(const RnnCall& call, const Tensor& input,
                                                        const Tensor& buffer, const Tensor& hx,
@@ -287,11 +292,11 @@ std::tuple<Tensor, Tensor, Tensor, OnHost> backward_of(const RnnCall& call, cons
                                                        const std::array<bool, 4>& wanted) {
   const Tensor x = call.steps_first(input).contiguous();
   const Tensor dy = call.steps_first(of.output).contiguous();
-  Tensor dx = at::empty(x.sizes(), x.options());
-  Tensor dhx = at::empty(call.hidden_size(), hx.options());
-  Tensor dcx = cx.defined() ? at::empty(call.cell_size(), cx.options()) : Tensor();
-  const Tensor workspace = call.workspace(x);
   const bool of_states = wanted[1] || wanted[2];
+  Tensor dx = gradient_like(x.sizes(), x, wanted[0]);
+  Tensor dhx = gradient_like(call.hidden_size(), hx, of_states);
+  Tensor dcx = cx.defined() ? gradient_like(call.cell_size(), cx, of_states) : Tensor();
+  const Tensor workspace = call.workspace(x);
   Aliases aliases;
   RnnOnHost host = on_host(aliases, x, states_of(hx, cx), buffer, call);
   const Tensor reserve_on_host = aliases.of(reserve);

@@ -123,7 +123,19 @@ std::vector<std::string> unordered_accesses() {
   return late::told();
 }
 
+// A kernel without tensors starts on the calling thread's current stream.
+void start_work() {
+  if (!streams_are_late() || is_capturing_graph()) return;
+  const c10::DeviceIndex device = current_device();
+  const std::int64_t stream = current_stream(device);
+  if (is_of_other_library(stream)) return;
+  LateStreams& all = late_streams();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  static_cast<void>(all.clocks.start(all.number_of(device, stream)));
+}
+
 TORCH_LIBRARY_FRAGMENT(torchport, library) {
+  library.def("start_work() -> ()", &start_work);
   library.def("streams_are_late() -> bool", &streams_are_late);
   library.def("unordered_accesses() -> str[]", &unordered_accesses);
 }

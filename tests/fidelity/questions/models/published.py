@@ -9,7 +9,12 @@ import importlib.metadata
 import torch
 from recorder.asking import NotAnswered
 from recorder.registry import Question, add
-from recorder.steps import outside_the_allocator, without_initial_values
+from recorder.steps import (
+    FIGURES,
+    bytes_and_peaks,
+    outside_the_allocator,
+    without_initial_values,
+)
 from torch.nn import functional as F
 
 HEAVY = True
@@ -32,17 +37,13 @@ class Account:
     """Bytes allocated, reserved, both peaks, and what the whole process holds on the device."""
 
     def __init__(self):
-        self.told = {"figures": "allocated reserved peak_allocated peak_reserved"}
+        self.told = {"figures": FIGURES}
         self.told["context"] = outside_the_allocator()
         self.mark("begin")
 
     def mark(self, name):
         torch.cuda.synchronize()
-        self.told[name] = [
-            torch.cuda.memory_allocated(), torch.cuda.memory_reserved(),
-            torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved(),
-        ]  # fmt: skip
-        torch.cuda.reset_peak_memory_stats()
+        self.told[name] = bytes_and_peaks()
 
     def end(self):
         return self.told | {"outside the allocator": outside_the_allocator()}
