@@ -1,19 +1,26 @@
-"""Virtual devices answer as the real ones that were recorded, but for what known.toml explains. Only the
-kinds that are quickly asked and do not depend on the host's instructions: `make test-fidelity` has all."""
+"""Virtual devices answer as a real one that was recorded, but for what known.toml explains. Only the
+kinds that are quickly asked and do not depend on the host's instructions, and one recording: `make
+test-fidelity` has all."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
+RECORDING = HERE / "nvidia-h100-80gb-hbm3-2.11.0.json"
 QUICK = ["random", "numbers/ties", "errors/types", "memory/settings"]
 
 
 def test_quick_kinds(tmp_path: Path) -> None:
+    recordings = tmp_path / "recordings"
+    recordings.mkdir()
+    shutil.copy(RECORDING, recordings)
+    options = ["--recordings", recordings, "--results", tmp_path, "--only", *QUICK]
     done = subprocess.run(
-        [sys.executable, HERE / "run.py", "--results", tmp_path, "--only", *QUICK],
+        [sys.executable, HERE / "run.py", *options],
         capture_output=True,
         text=True,
         check=False,

@@ -19,6 +19,13 @@ using at::ScalarType;
 using at::Tensor;
 using c10::IValue;
 
+// A product of two arguments; if their types differ, the kernel says so.
+template <std::size_t kFirst, Text kKernel>
+void check_product(const IValue* arguments) {
+  if (arguments[kFirst].toTensor().scalar_type() == arguments[kFirst + 1].toTensor().scalar_type())
+    check_type<kFirst, kKernel, "ibf">(arguments);
+}
+
 // aten::lu_factor_ex(A, ...) and lu: which library factors it (BatchLinearAlgebra.cpp, lu_factor).
 void check_lu(const IValue* arguments) {
   const Tensor& self = arguments[0].toTensor();
@@ -140,19 +147,19 @@ void check_vector_norm(const IValue* arguments) {
 // NOLINTNEXTLINE(readability-function-size): a table
 const TypeChecks& refusals_of_algebra() {
   static const TypeChecks kChecks = {
-      {"aten::mm", &check_type<0, "addmm_cuda", "ibf">},
-      {"aten::addmm", &check_type<1, "addmm_cuda", "ibf">},
-      {"aten::addmm_", &check_type<1, "addmm_cuda", "ibf">},
-      {"aten::addbmm", &check_type<1, "addmm_cuda", "ibf">},
-      {"aten::addbmm_", &check_type<1, "addmm_cuda", "ibf">},
+      {"aten::mm", &check_product<0, "addmm_cuda">},
+      {"aten::addmm", &check_product<1, "addmm_cuda">},
+      {"aten::addmm_", &check_product<1, "addmm_cuda">},
+      {"aten::addbmm", &check_product<1, "addmm_cuda">},
+      {"aten::addbmm_", &check_product<1, "addmm_cuda">},
       {"aten::mv", &check_type<0, "addmv_impl_cuda", "ibf">},
       {"aten::addmv", &check_type<1, "addmv_impl_cuda", "ibf">},
       {"aten::addmv_", &check_type<1, "addmv_impl_cuda", "ibf">},
-      {"aten::bmm", &check_type<0, "baddbmm_cuda", "ibf">},
-      {"aten::baddbmm", &check_type<1, "baddbmm_cuda", "ibf">},
-      {"aten::baddbmm_", &check_type<1, "baddbmm_cuda", "ibf">},
-      {"aten::dot", &check_type<0, "dot", "ibf">},
-      {"aten::vdot", &check_type<0, "dot", "ibf">},
+      {"aten::bmm", &check_product<0, "baddbmm_cuda">},
+      {"aten::baddbmm", &check_product<1, "baddbmm_cuda">},
+      {"aten::baddbmm_", &check_product<1, "baddbmm_cuda">},
+      {"aten::dot", &check_product<0, "dot">},
+      {"aten::vdot", &check_product<0, "dot">},
       {"aten::linalg_lu", &check_lu},
       {"aten::linalg_lu_factor_ex", &check_lu},
       {"aten::_linalg_svd", &check_svd},

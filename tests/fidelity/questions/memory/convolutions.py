@@ -7,6 +7,7 @@ import torch
 from recorder.registry import Question, generated
 from torch.nn import functional as F
 
+HEAVY = True  # a host computes for an hour
 SHAPES = """
     2d 1 3 224 64 7 2 1 1 | 2d 32 3 224 64 7 2 1 1 | 2d 32 64 56 64 1 1 1 1 | 2d 32 64 56 64 3 1 1 1
     2d 32 64 56 256 1 1 1 1 | 2d 32 256 56 128 1 2 1 1 | 2d 32 128 28 128 3 1 1 1 | 2d 8 128 28 128 3 2 1 1
