@@ -46,14 +46,19 @@ def test_outputs_of_other_sizes():
     assert peak_of(lambda: F.conv2d(x, w, stride=2)) == x.nbytes + w.nbytes + out.nbytes
     out = F.conv_transpose2d(x, w, stride=2, output_padding=1)
     whole = peak_of(lambda: F.conv_transpose2d(x, w, stride=2, output_padding=1))
-    assert whole == x.nbytes + w.nbytes + out.nbytes
+    assert 0 <= whole - (x.nbytes + w.nbytes + out.nbytes) < MIB  # a block that is not split
 
 
 def test_what_takes_none():
-    assert peak_of(lambda: F.conv2d(*given(kernel=1))) == 0  # a product of matrices
-    assert peak_of(lambda: F.conv2d(*given(dtype=torch.float64))) == 0
-    assert peak_of(lambda: F.conv2d(*given(groups=128))) == 0  # a kernel of PyTorch's own
-    assert peak_of(lambda: F.conv2d(*given(channels=8))) == 0
+    for arguments in (
+        {"kernel": 1},  # a product of matrices
+        {"dtype": torch.float64},
+        {"channels": 8},
+    ):
+        x, w = given(**arguments)
+        assert peak_of(lambda x=x, w=w: F.conv2d(x, w)) == 0, arguments
+    x, w = given(groups=128)
+    assert peak_of(lambda: F.conv2d(x, w, groups=128)) == 0  # a kernel of PyTorch's own
     x, w = given()
     torch.backends.cudnn.allow_tf32 = False
     try:

@@ -35,15 +35,20 @@ def products():
 @pytest.mark.parametrize("sign", [1, -1])
 def test_operands_are_rounded_to_nearest(sign: int) -> None:
     finite = [value for value in ROUNDED if ROUNDED[value] != 0x7F800000]
-    assert bits_after(finite, sign) == [ROUNDED[value] for value in finite]
+    expected = floats_of([ROUNDED[value] for value in finite]) * sign
+    assert torch.equal(alone(floats_of(finite) * sign), expected)
     largest = torch.full((2, 2), 3.4028234e38 * sign, device="cuda")
     assert (largest @ torch.ones(2, 2, device="cuda")).isinf().all()
 
 
-def bits_after(values: list[int], sign: int) -> list[int]:
-    x = torch.tensor(values, dtype=torch.int32).view(torch.float32).cuda() * sign
-    product = torch.diag(x) @ torch.eye(len(values), device="cuda") * sign
-    return product.diagonal().cpu().contiguous().view(torch.int32).tolist()
+def floats_of(bits: list[int]) -> torch.Tensor:
+    return torch.tensor(bits, dtype=torch.int32).view(torch.float32)
+
+
+def alone(values: torch.Tensor) -> torch.Tensor:
+    """Each value times 1, in a product of matrices."""
+    product = torch.diag(values.cuda()) @ torch.eye(len(values), device="cuda")
+    return product.diagonal().cpu()
 
 
 def test_products_need_the_programs_leave() -> None:

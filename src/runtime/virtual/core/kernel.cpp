@@ -279,12 +279,15 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
   const std::size_t results = op.schema().returns().size();
   // Taken while the results exist, as by CUDA's kernels.
   c10::SmallVector<c10::DataPtr, 2> held;
-  if (!taken.empty()) held = take(taken, aliases.device());
+  const bool takes_last = is_dispensable(workspace_);
+  if (!taken.empty() && !takes_last) held = take(taken, aliases.device());
   for (std::size_t i = stack->size() - results; i < stack->size(); ++i) {
     IValue& result = (*stack)[i];
     result = each_apart_ ? each_to_device(result, devices, aliases)
                          : to_device(std::move(result), aliases);
   }
+  // What the device can do without must leave room for the results.
+  if (!taken.empty() && takes_last) held = take(taken, aliases.device());
   if (blas != BlasUse::kNone) take_blas_workspaces(blas, aliases.device());
   if (failed) fail(aliases.device(), op.operator_name().name, *failed);
 }

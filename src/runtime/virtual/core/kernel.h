@@ -92,6 +92,9 @@ class AliasKernel final : public c10::OperatorKernel {
   // c10::OutOfMemoryError, unless the device has another kernel that needs none.
   [[nodiscard]] c10::SmallVector<c10::DataPtr, 2> take(const Workspaces& blocks,
                                                        c10::DeviceIndex device) const;
+  // Whether the device computes without these blocks if it is short of memory, so that the results
+  // are there first.
+  [[nodiscard]] bool takes_dispensable_memory() const { return is_dispensable(workspace_); }
   // The keys that its calls of the CPU's kernel have.
   [[nodiscard]] c10::DispatchKeySet keys_of_cpu() const { return cpu_; }
 

@@ -158,8 +158,10 @@ class TypedKernel<Result(Given...)> final : public c10::OperatorKernel {
       std::optional<Result> result;
       std::apply([&](auto&... each) { compute([&] { result = redispatch(each...); }); }, passed);
       // Taken while the results exist, as by CUDA's kernels.
-      const auto held = hold(taken, aliases);
+      const bool takes_last = kernel_->takes_dispensable_memory();
+      const auto held = takes_last ? Held() : hold(taken, aliases);
       Result on_device = returned(std::move(*result), aliases);
+      const auto last = takes_last ? hold(taken, aliases) : Held();
       if (blas != BlasUse::kNone) take_blas_workspaces(blas, aliases.device());
       return on_device;
     }
@@ -170,7 +172,9 @@ class TypedKernel<Result(Given...)> final : public c10::OperatorKernel {
     return {Passed<Given>(std::forward<Given>(given), aliases)...};
   }
 
-  c10::SmallVector<c10::DataPtr, 2> hold(const Workspaces& taken, const Aliases& aliases) {
+  using Held = c10::SmallVector<c10::DataPtr, 2>;
+
+  Held hold(const Workspaces& taken, const Aliases& aliases) {
     if (taken.empty()) return {};
     return kernel_->take(taken, aliases.device());
   }
