@@ -14,6 +14,7 @@
 #include "runtime/virtual/core/blas_workspaces.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/operators/choices.h"
+#include "runtime/virtual/operators/grouped_assertions.h"
 #include "runtime/virtual/operators/grouped_rules.h"
 #include "runtime/virtual/operators/operator_groups.h"
 #include "runtime/virtual/operators/scaled_values.h"
@@ -88,10 +89,10 @@ Tensor rows_of_group(const GroupedCall& call, const Tensor& matrix, const Tensor
 
 void multiply_by_rows(const GroupedCall& call, const Group& group, const Parts& parts) {
   Tensor wide = at::mm(in_float32(parts.a), in_float32(parts.b));
-  wide.mul_(rows_of_group(call, call.a(), call.scaled.scale_a[0], wide.size(0), group)
-                .reshape({-1, 1}));
-  wide.mul_(rows_of_group(call, call.b(), call.scaled.scale_b[0], wide.size(1), group)
-                .reshape({1, -1}));
+  wide.mul_(
+      rows_of_group(call, call.a(), call.scaled.scale_a[0], wide.size(0), group).reshape({-1, 1}));
+  wide.mul_(
+      rows_of_group(call, call.b(), call.scaled.scale_b[0], wide.size(1), group).reshape({1, -1}));
   parts.out.copy_(wide);
 }
 
@@ -153,9 +154,17 @@ class TiledGroups {
   TilesInOrder tiles_b_;
 };
 
+// Without late errors (errors/device_errors.h) the call raises this.
+void check_sizes_of_groups(const GroupedCall& call) {
+  const auto bad = bad_group(call);
+  TORCH_CHECK(!bad, "group ", bad->index, " of offs has a size that the kernel does not take: ",
+              bad->condition);
+}
+
 void compute_with_factors(const GroupedCall& call, Stack* stack) {
   const Tensor out = grouped_result(call, at::kBFloat16);
   const Scaling scaling = grouped_scaling(call);
+  if (scaling == Scaling::kRow) check_sizes_of_groups(call);
   TiledGroups tiled(call, scaling == Scaling::kBlock1x16 ? 16 : 32);
   for (const Group& group : groups_of(call)) {
     const Parts parts = parts_of(call, out, group);
@@ -171,6 +180,7 @@ void compute_with_factors(const GroupedCall& call, Stack* stack) {
 void plain_groups(Stack* stack) {
   const auto arguments = torch::jit::pop(*stack, kPlainArguments);
   const GroupedCall call = GroupedCall::without_factors(arguments.data());
+  if (is_by_cutlass(call, *Runtime::get().spec().profile)) check_sizes_of_groups(call);
   const Tensor out = grouped_result(call, call.a().scalar_type());
   for (const Group& group : groups_of(call)) {
     const Parts parts = parts_of(call, out, group);
@@ -213,8 +223,7 @@ Compute choose_second_groups(const IValue* arguments) {
 void put_grouped_products(torch::Library& aten) {
   if (Runtime::get().spec().kind != "cuda") return;
   const auto put_if_there = [&](const char* name, std::size_t arguments, Choice choice) {
-    const auto op =
-        c10::Dispatcher::singleton().findSchema({std::string("aten::") + name, ""});
+    const auto op = c10::Dispatcher::singleton().findSchema({std::string("aten::") + name, ""});
     if (op && op->schema().arguments().size() == arguments) put_choice(aten, name, "", choice);
   };
   put_if_there("_grouped_mm", kPlainArguments, &choose_plain_groups);

@@ -38,8 +38,8 @@ bool is_transposed(const Tensor& matrix) {
            matrix.stride(outer) >= std::max<std::int64_t>(1, matrix.size(inner));
   };
   const bool transposed = is_dense_along(-2, -1);
-  TORCH_CHECK(transposed || is_dense_along(-1, -2), "Invalid strides/sizes, got ",
-              matrix.strides(), " for strides and ", matrix.sizes(), " for sizes");
+  TORCH_CHECK(transposed || is_dense_along(-1, -2), "Invalid strides/sizes, got ", matrix.strides(),
+              " for strides and ", matrix.sizes(), " for sizes");
   TORCH_CHECK(matrix.stride(transposed ? -1 : -2) % aligned == 0,
               "strides should be multiple of 16 bytes");
   return transposed;
@@ -79,9 +79,9 @@ void check_factors_in_tiles(const Tensor& matrix, const Tensor& scale, std::int6
                 "got mat.dim() = ",
                 matrix.dim(), " and scale.dim() = ", scale.dim(), " for arg ", dim);
     TORCH_CHECK(scale.size(0) >= matrix.size(dim), "for block-scaled, arg ", dim, " tensor shape (",
-                matrix.size(0), ", ", matrix.size(1), ") must have scale.shape[0] >= ",
-                matrix.size(dim), " but got scale.shape=(", scale.size(0), ", ", scale.size(1),
-                ")");
+                matrix.size(0), ", ", matrix.size(1),
+                ") must have scale.shape[0] >= ", matrix.size(dim), " but got scale.shape=(",
+                scale.size(0), ", ", scale.size(1), ")");
     return;
   }
   const std::int64_t groups = matrix.size(0);
@@ -277,10 +277,9 @@ Scaling grouped_scaling(const GroupedCall& call) {
     return of_a == at::kFloat ? Scaling::kRow : Scaling::kBlock1x32;
   }
   const auto found = find_recipe(call.scaled);
-  const bool known = found && (found->first == Scaling::kRow ||
-                               found->first == Scaling::kBlock1x32 ||
-                               (found->first == Scaling::kBlock1x16 &&
-                                call.scaled.scale_a.size() == 2));
+  const bool known =
+      found && (found->first == Scaling::kRow || found->first == Scaling::kBlock1x32 ||
+                (found->first == Scaling::kBlock1x16 && call.scaled.scale_a.size() == 2));
   TORCH_CHECK_VALUE(known, "No gemm implementation was found");
   return found->first;
 }

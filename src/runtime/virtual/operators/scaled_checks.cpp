@@ -97,12 +97,12 @@ void check_bias(const ScaledCall& call) {
   const ScalarType type = call.bias.scalar_type();
   const ScalarType result = call.result_type();
   expect(call, result != at::kFloat, "Bias is not supported when out_dtype is set to Float32");
-  expect(call, type == at::kBFloat16 || type == at::kHalf, "Bias must be BFloat16 or Half, but got ",
-         type);
+  expect(call, type == at::kBFloat16 || type == at::kHalf,
+         "Bias must be BFloat16 or Half, but got ", type);
   expect(call, result != at::kBFloat16 || type == at::kBFloat16,
          "Bias must be BFloat16 to compute ", result, " output, but got ", type);
-  expect(call, result != at::kHalf || type == at::kHalf, "Bias must be Float16 to compute ",
-         result, " output, but got ", type);
+  expect(call, result != at::kHalf || type == at::kHalf, "Bias must be Float16 to compute ", result,
+         " output, but got ", type);
 }
 
 // --- cuBLASLt
@@ -199,8 +199,7 @@ void check_cublas(const ScaledCall& call, const Scalings& scalings, const device
   TORCH_CHECK(profile.major != 9 || usual,
               "Only multiplication of row-major and column-major matrices is supported by "
               "cuBLASLt");
-  for (const ScalarType type :
-       {call.b.scalar_type(), call.a.scalar_type(), call.result_type()})
+  for (const ScalarType type : {call.b.scalar_type(), call.a.scalar_type(), call.result_type()})
     check_cublas_type(type);
   // cuBLAS's first matrix is the second one, for a result in rows.
   check_scale_mode(scalings.second, call.fast, cuda);
@@ -232,8 +231,7 @@ void check_cutlass(const ScaledCall& call, const devices::Profile& profile) {
   const ScalarType a = call.a.scalar_type();
   check_condition(a == at::kFloat8_e4m3fn || a == at::kFloat8_e5m2,
                   "a.dtype() == at::kFloat8_e4m3fn || a.dtype() == at::kFloat8_e5m2");
-  check_condition(call.b.scalar_type() == at::kFloat8_e4m3fn,
-                  "b.dtype() == at::kFloat8_e4m3fn");
+  check_condition(call.b.scalar_type() == at::kFloat8_e4m3fn, "b.dtype() == at::kFloat8_e4m3fn");
   check_condition(call.a.stride(1) == 1, "a.stride(1) == 1");
   check_condition(call.a.stride(0) >= call.a.size(1), "a.stride(0) >= a.size(1)");
   check_condition(call.b.stride(0) == 1, "b.stride(0) == 1");
@@ -242,8 +240,8 @@ void check_cutlass(const ScaledCall& call, const devices::Profile& profile) {
     check_condition(call.bias.dim() == 1, "bias->dim() == 1");
     check_condition(call.bias.stride(0) == 1, "bias->stride(0) == 1");
   }
-  const bool known = (profile.major == 8 && profile.minor == 9) ||
-                     (profile.major >= 9 && profile.major <= 12);
+  const bool known =
+      (profile.major == 8 && profile.minor == 9) || (profile.major >= 9 && profile.major <= 12);
   TORCH_CHECK(known, "Rowwise scaling is not currently supported on your device");
 }
 

@@ -1,8 +1,9 @@
 // What _scaled_mm_v2 refuses of factors once it knows the recipe: the functions for each recipe in
 // aten/src/ATen/native/cuda/ScaledBlas.cpp.
+#include "runtime/virtual/operators/scaled_factor_checks.h"
+
 #include <c10/util/Exception.h>
 
-#include "runtime/virtual/operators/scaled_factor_checks.h"
 #include "runtime/virtual/operators/scaled_values.h"
 
 namespace torchport::vdev {
@@ -23,16 +24,16 @@ void check_row_factors(const ScaledCall& call) {
   const Tensor& b = call.scale_b[0];
   const std::int64_t m = call.a.size(0);
   const std::int64_t n = call.b.size(1);
-  TORCH_CHECK_VALUE(a.size(0) == m && a.size(1) == 1, "scale_a must have shape [", m,
-                    ", 1], got [", a.sizes(), "]");
+  TORCH_CHECK_VALUE(a.size(0) == m && a.size(1) == 1, "scale_a must have shape [", m, ", 1], got [",
+                    a.sizes(), "]");
   TORCH_CHECK_VALUE(a.numel() == m, "scale_a must have ", m, " Float elements, got ", a.numel());
   TORCH_CHECK_VALUE(b.numel() == n, "scale_b must have ", n, " Float elements, got ", b.numel());
   TORCH_CHECK_VALUE(b.stride(1) == 1, "expected scale_b.stride(1) to be 1, but got ", b.stride(1));
 }
 
 // Factors [size of 1x128, blocks of k] or [blocks of k, rounded up to 4; blocks of the size].
-void check_block_factors(const Tensor& scale, const char* name, Scaling scaling,
-                         std::int64_t size, std::int64_t k, bool both_of_rows) {
+void check_block_factors(const Tensor& scale, const char* name, Scaling scaling, std::int64_t size,
+                         std::int64_t k, bool both_of_rows) {
   const bool of_rows = scaling == Scaling::kBlock1x128;
   const std::int64_t blocks = blocks_of(k, 128);
   const std::int64_t rows = of_rows ? size : rounded_up(blocks, 4);
@@ -66,10 +67,10 @@ void check_tiles(const ScaledCall& call, std::int64_t block) {
 void check_swizzles(const ScaledCall& call) {
   const std::size_t count = call.recipe_a.size();
   const char* plural = count == 1 ? "" : "s";
-  TORCH_CHECK_VALUE(call.swizzle_a.size() == count, "swizzle_a must have ", count, " value",
-                    plural, ", got ", call.swizzle_a.size());
-  TORCH_CHECK_VALUE(call.swizzle_b.size() == count, "swizzle_b must have ", count, " value",
-                    plural, ", got ", call.swizzle_b.size());
+  TORCH_CHECK_VALUE(call.swizzle_a.size() == count, "swizzle_a must have ", count, " value", plural,
+                    ", got ", call.swizzle_a.size());
+  TORCH_CHECK_VALUE(call.swizzle_b.size() == count, "swizzle_b must have ", count, " value", plural,
+                    ", got ", call.swizzle_b.size());
 }
 
 }  // namespace

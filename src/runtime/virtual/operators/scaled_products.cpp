@@ -66,8 +66,7 @@ Tensor product_of_128(const ScaledCall& call, const Scalings& scalings) {
 Tensor product_of_tiles(const ScaledCall& call, std::int64_t block) {
   const auto scaled = [&](const Tensor& matrix, const Tensor& scale) {
     const Tensor values = in_float32(matrix);
-    const Tensor factors =
-        without_tiles(scale, values.size(0), blocks_of(values.size(1), block));
+    const Tensor factors = without_tiles(scale, values.size(0), blocks_of(values.size(1), block));
     return times_blocks(values, factors, block);
   };
   Tensor product = at::mm(scaled(call.a, call.scale_a[0]), scaled(call.b.t(), call.scale_b[0]).t());

@@ -107,12 +107,11 @@ bool fits(Scaling scaling, const Tensor& matrix, const Tensor& scale) {
       tiled_factors(b.size(1), b.size(0) * 2, 16),
       " elements, and both should be contiguous.\n"
       "Got ",
-      matrix, "a.dtype()=", a.scalar_type(), ", scale_a", index,
-      ".dtype()=", scale_a.scalar_type(), ", scale_a", index, ".size()=", scale_a.sizes(),
-      ", scale_a", index, ".stride()=", scale_a.strides(), ", ", matrix,
-      "b.dtype()=", b.scalar_type(), ", scale_b", index, ".dtype()=", scale_b.scalar_type(),
-      ", scale_b", index, ".size()=", scale_b.sizes(), " and scale_b", index,
-      ".stride()=", scale_b.strides());
+      matrix, "a.dtype()=", a.scalar_type(), ", scale_a", index, ".dtype()=", scale_a.scalar_type(),
+      ", scale_a", index, ".size()=", scale_a.sizes(), ", scale_a", index,
+      ".stride()=", scale_a.strides(), ", ", matrix, "b.dtype()=", b.scalar_type(), ", scale_b",
+      index, ".dtype()=", scale_b.scalar_type(), ", scale_b", index, ".size()=", scale_b.sizes(),
+      " and scale_b", index, ".stride()=", scale_b.strides());
   TORCH_CHECK_VALUE(!call.second, text);
   TORCH_CHECK(false, text);
 }
@@ -124,10 +123,9 @@ bool has_recipes(const std::vector<std::int64_t>& recipes, std::initializer_list
 }
 
 bool have_types(const std::vector<Tensor>& scales, std::initializer_list<at::ScalarType> wanted) {
-  return std::equal(scales.begin(), scales.end(), wanted.begin(), wanted.end(),
-                    [](const Tensor& scale, at::ScalarType type) {
-                      return scale.scalar_type() == type;
-                    });
+  return std::equal(
+      scales.begin(), scales.end(), wanted.begin(), wanted.end(),
+      [](const Tensor& scale, at::ScalarType type) { return scale.scalar_type() == type; });
 }
 
 // Whether both sides have these recipes and factors of these types.
@@ -198,8 +196,8 @@ Scalings scalings_by_shape(const ScaledCall& call) {
 
 std::optional<Scalings> find_recipe(const ScaledCall& call) {
   const bool eights = is_eight(call.a) && is_eight(call.b);
-  const bool e4m3 = call.a.scalar_type() == at::kFloat8_e4m3fn &&
-                    call.b.scalar_type() == at::kFloat8_e4m3fn;
+  const bool e4m3 =
+      call.a.scalar_type() == at::kFloat8_e4m3fn && call.b.scalar_type() == at::kFloat8_e4m3fn;
   const bool fours = is_packed(call.a.scalar_type()) && is_packed(call.b.scalar_type());
   for (const Scaling each : {Scaling::kTensor, Scaling::kRow}) {
     if (eights && are_both(call, {each}, {at::kFloat})) return Scalings{each, each};
@@ -217,8 +215,8 @@ std::optional<Scalings> find_recipe(const ScaledCall& call) {
       return known;
   }
   const Scalings of_16{Scaling::kBlock1x16, Scaling::kBlock1x16};
-  if (fours && are_both(call, {Scaling::kBlock1x16, Scaling::kTensor},
-                        {at::kFloat8_e4m3fn, at::kFloat}))
+  if (fours &&
+      are_both(call, {Scaling::kBlock1x16, Scaling::kTensor}, {at::kFloat8_e4m3fn, at::kFloat}))
     return of_16;
   if (fours && are_both(call, {Scaling::kBlock1x16}, {at::kFloat8_e4m3fn})) return of_16;
   if ((e4m3 || fours) && are_both(call, {Scaling::kBlock1x32}, {at::kFloat8_e8m0fnu}))

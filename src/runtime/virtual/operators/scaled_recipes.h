@@ -17,12 +17,12 @@ namespace torchport::vdev {
 // The numbers are those of torch.nn.functional.ScalingType (ATen/BlasBackend.h, which torch 2.8
 // has not).
 enum class Scaling : std::uint8_t {
-  kTensor,         // float32
-  kRow,            // float32, for each row of the first and each column of the second matrix
-  kBlock1x16,      // float8_e4m3fn in tiles
-  kBlock1x32,      // float8_e8m0fnu in tiles
-  kBlock1x128,     // float32
-  kBlock128x128,   // float32
+  kTensor,        // float32
+  kRow,           // float32, for each row of the first and each column of the second matrix
+  kBlock1x16,     // float8_e4m3fn in tiles
+  kBlock1x32,     // float8_e8m0fnu in tiles
+  kBlock1x128,    // float32
+  kBlock128x128,  // float32
 };
 
 // Of the first and of the second matrix, which is seen transposed.

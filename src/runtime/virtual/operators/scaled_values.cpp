@@ -17,10 +17,9 @@ using at::Tensor;
 
 // The values of float4_e2m1fn by their bits.
 Tensor values_of_float4() {
-  static const Tensor kValues = at::tensor(
-      {0.0F, 0.5F, 1.0F, 1.5F, 2.0F, 3.0F, 4.0F, 6.0F, -0.0F, -0.5F, -1.0F, -1.5F, -2.0F, -3.0F,
-       -4.0F, -6.0F},
-      at::kFloat);
+  static const Tensor kValues = at::tensor({0.0F, 0.5F, 1.0F, 1.5F, 2.0F, 3.0F, 4.0F, 6.0F, -0.0F,
+                                            -0.5F, -1.0F, -1.5F, -2.0F, -3.0F, -4.0F, -6.0F},
+                                           at::kFloat);
   return kValues;
 }
 
@@ -52,9 +51,7 @@ Tensor times_blocks(const Tensor& matrix, const Tensor& factors, std::int64_t bl
 }
 
 Tensor rounded_to(Tensor& wide, at::ScalarType type) {
-  const auto saturated = [&](float largest) {
-    return wide.clamp_(-largest, largest).to(type);
-  };
+  const auto saturated = [&](float largest) { return wide.clamp_(-largest, largest).to(type); };
   if (type == at::kFloat8_e4m3fn)
     return saturated(static_cast<float>(std::numeric_limits<c10::Float8_e4m3fn>::max()));
   if (type == at::kFloat8_e5m2)
