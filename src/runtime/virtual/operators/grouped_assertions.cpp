@@ -62,8 +62,8 @@ std::optional<FailedAssertion> of_groups(const CallArguments& call) {
       .kernel = "prepare_grouped_gemm_data",
       .condition = bad->condition,
       .threads = {{{0, 0, 0}, {static_cast<std::uint32_t>(bad->index), 0, 0}}},
-      .reason = fmt::format("group {} of offs has a size that the kernel does not take",
-                            bad->index)};
+      .reason =
+          fmt::format("group {} of offs has a size that the kernel does not take", bad->index)};
 }
 
 std::vector<c10::IValue> result_of_groups(const CallArguments& call) {

@@ -157,8 +157,8 @@ class TiledGroups {
 // Without late errors (errors/device_errors.h) the call raises this.
 void check_sizes_of_groups(const GroupedCall& call) {
   const auto bad = bad_group(call);
-  TORCH_CHECK(!bad, "group ", bad->index, " of offs has a size that the kernel does not take: ",
-              bad->condition);
+  TORCH_CHECK(!bad, "group ", bad->index,
+              " of offs has a size that the kernel does not take: ", bad->condition);
 }
 
 void compute_with_factors(const GroupedCall& call, Stack* stack) {
