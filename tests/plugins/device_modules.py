@@ -8,9 +8,9 @@ runs all tests. So a module that says which devices it needs,
 is not imported here. Its tests are found in its source, and one inner pytest that has the devices runs
 all of them that are selected; each test then reports what the inner one reported. `devices(None)` is a
 process without devices, and `devices("cuda:2", None)` runs each test in two processes. `memory="1GiB"`
-limits the memory of each device, `profile="h200"` is the model, `random="cpu"` draws the CPU's random numbers, `streams="late"` finds
-streams that do not wait, and `timeout=600` is
-how many seconds the module may take.
+limits the memory of each device, `profile="h200"` is the model, `random="cpu"` draws the CPU's random
+numbers, `streams="late"` finds streams that do not wait, and `timeout=600` is how many seconds the module
+may take.
 """
 
 from __future__ import annotations
