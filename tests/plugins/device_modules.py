@@ -8,9 +8,9 @@ runs all tests. So a module that says which devices it needs,
 is not imported here. Its tests are found in its source, and one inner pytest that has the devices runs
 all of them that are selected; each test then reports what the inner one reported. `devices(None)` is a
 process without devices, and `devices("cuda:2", None)` runs each test in two processes. `memory="1GiB"`
-limits the memory of each device, `random="cpu"` draws the CPU's random numbers, `streams="late"` finds
-streams that do not wait, and `timeout=600` is
-how many seconds the module may take.
+limits the memory of each device, `profile="h200"` is the model, `random="cpu"` draws the CPU's random
+numbers, `streams="late"` finds streams that do not wait, and `timeout=600` is how many seconds the module
+may take.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ class InnerRun:
         devices: str | None,
         *,
         memory=None,
+        profile=None,
         random=None,
         streams=None,
         tf32=None,
@@ -53,6 +54,7 @@ class InnerRun:
     ):
         self.module, self.devices, self.memory, self.timeout = module, devices, memory, timeout
         self.random, self.streams, self.tf32 = random, streams, tf32
+        self.profile = profile
         self.collected: list[str] = []
         self.reports: list[dict[str, Any]] = []
         self.not_collected: list[pytest.CollectReport] = []
@@ -79,6 +81,7 @@ class InnerRun:
             words += [] if plugin.startswith("no:") else ["-p", plugin]
         words += [] if self.devices is None else [f"--torchport-devices={self.devices}"]
         words += [] if self.memory is None else [f"--torchport-memory={self.memory}"]
+        words += [] if self.profile is None else [f"--torchport-profile={self.profile}"]
         words += [] if self.random is None else [f"--torchport-random={self.random}"]
         words += [] if self.streams is None else [f"--torchport-streams={self.streams}"]
         words += [] if self.tf32 is None else [f"--torchport-tf32={self.tf32}"]
@@ -285,7 +288,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "devices(*kinds, memory, random, streams, timeout): the module runs in a process with the devices",
+        "devices(*kinds, memory, profile, random, streams, timeout): the module runs in a process with the devices",
     )
     if config.option.inner_reports:
         config.pluginmanager.register(InnerReports(config))

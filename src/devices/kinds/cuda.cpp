@@ -89,6 +89,9 @@ TORCHPORT_DEVICE_KIND(cuda) {
                65536, 48 * kKiB, 227 * kKiB, 228 * kKiB, 1'980'000, 2'619'000, 5120},
               {"h200", "NVIDIA H200", 146'591'680 * kKiB, 9, 0, 132, 60 * kMiB, 2048, 65536,
                48 * kKiB, 227 * kKiB, 228 * kKiB, 1'980'000, 3'201'000, 6016},
+              // Of CUDA's runtime on such a device, as pytorch/ao#4002 has it.
+              {"b200", "NVIDIA B200", 182'631 * kMiB, 10, 0, 148, 129'536 * kKiB, 2048, 65536,
+               48 * kKiB, 227 * kKiB, 228 * kKiB, 1'965'000, 3'996'000, 7680},
               {"v100-16g", "Tesla V100-SXM2-16GB", 16'151 * kMiB, 7, 0, 80, 6 * kMiB, 2048, 65536,
                48 * kKiB, 96 * kKiB, 96 * kKiB, 1'530'000, 877'000, 4096},
               {"v100-32g", "Tesla V100-SXM2-32GB", 32'501 * kMiB, 7, 0, 80, 6 * kMiB, 2048, 65536,

@@ -240,6 +240,7 @@ constexpr auto kUses = std::to_array<std::pair<std::string_view, BlasUse>>({
     {"aten::addmm_", BlasUse::kLtForBias},
     {"aten::_addmm_activation", BlasUse::kLtForBias},
     {"aten::_scaled_mm", BlasUse::kCublasLt},
+    {"aten::_scaled_mm_v2", BlasUse::kCublasLt},
 });
 
 // ATen/native/cuda/Blas.cpp: a bias that is added to each row is added by cuBLASLt.

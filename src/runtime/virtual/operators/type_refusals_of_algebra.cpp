@@ -52,36 +52,6 @@ void check_svd(const IValue* arguments) {
   refuse_type(is_small ? "svd_cuda_gesvdjBatched" : "svd_cuda_gesvdj", self.scalar_type());
 }
 
-// aten::_scaled_mm(self, mat2, ...): products of float8, which need tensor cores for them
-// (_scaled_mm_out_cuda in Blas.cpp).
-void check_scaled(const IValue* arguments) {
-  const devices::Profile& profile = *Runtime::get().spec().profile;
-  TORCH_CHECK(
-      profile.major >= 9 || (profile.major == 8 && profile.minor >= 9),
-      "torch._scaled_mm is only supported on CUDA devices with compute capability >= 9.0 or "
-      "8.9, or ROCm MI300+");
-  TORCH_CHECK(arguments[0].toTensor().scalar_type() != ScalarType::Float8_e5m2 ||
-                  arguments[1].toTensor().scalar_type() != ScalarType::Float8_e5m2,
-              "Multiplication of two Float8_e5m2 matrices is not supported");
-  const Tensor& self = arguments[0].toTensor();
-  TORCH_CHECK(self.dim() != 2 || self.size(1) % 16 == 0,
-              "Expected trailing dimension of mat1 to be divisible by 16 but got mat1 shape: (",
-              self.size(0), "x", self.size(-1), ").");
-}
-
-// aten::_scaled_mm.out(..., *, out): cuBLASLt has no product with such a result.
-void check_scaled_out(const IValue* arguments) {
-  check_scaled(arguments);
-  constexpr std::size_t kOut = 8;
-  const ScalarType type = arguments[kOut].toTensor().scalar_type();
-  TORCH_CHECK(
-      holds("hf", type) || type == ScalarType::Float,
-      "CUDA error: CUBLAS_STATUS_NOT_SUPPORTED when calling `cublasLtMatmulAlgoGetHeuristic( "
-      "ltHandle, computeDesc.descriptor(), Adesc.descriptor(), Bdesc.descriptor(), "
-      "Cdesc.descriptor(), Ddesc.descriptor(), preference.descriptor(), 1, &heuristicResult, "
-      "&returnedResult)`");
-}
-
 // aten::_int_mm(self, mat2[, out]): what cuBLAS takes (_int_mm_out_cuda in Blas.cpp).
 void check_int_product(const IValue* arguments) {
   const Tensor& self = arguments[0].toTensor();
@@ -166,9 +136,6 @@ const TypeChecks& refusals_of_algebra() {
       {"aten::linalg_matrix_exp", &check_type<0, "abs_cuda", "f">},
       {"aten::linalg_vector_norm", &check_vector_norm},
       {"aten::_int_mm", &check_int_product},
-      {"aten::_scaled_mm", &check_scaled},
-      {"aten::_scaled_mm.out", &check_scaled_out},
-      {"aten::_scaled_mm_v2", &check_scaled},
       {"aten::_fft_r2c", &check_fft},
       {"aten::_fft_c2c", &check_fft},
       {"aten::_fft_c2r", &check_fft_to_real},
