@@ -125,9 +125,9 @@ def test_halves_are_reduced_to_floats_without_a_copy(name: str, dtype: torch.dty
 
 def test_averages_of_more_elements_than_the_kernel_counts() -> None:
     x = torch.zeros(1, device="cuda", dtype=torch.float16).expand(1, 1, 1, 2**31)
-    with pytest.raises(RuntimeError, match="^integer out of range"):
+    with pytest.raises(RuntimeError, match=r"^integer out of range"):
         F.avg_pool2d(x, 1)
-    with pytest.raises(RuntimeError, match="^integer out of range"):
+    with pytest.raises(RuntimeError, match=r"^integer out of range"):
         F.avg_pool2d(x[..., :-1], (2, 1), 1, (1, 0))
 
 
@@ -137,9 +137,13 @@ def test_images_of_more_rows_than_a_launch_has_blocks(mode: str) -> None:
         return F.interpolate(x, (rows, columns), mode=mode)
 
     x = torch.ones(1, 4, 2, 2, device="cuda", dtype=torch.uint8)
-    with pytest.raises(RuntimeError, match="^input tensor has spatial dimension larger than the k"):
+    with pytest.raises(
+        RuntimeError, match=r"^input tensor has spatial dimension larger than the k"
+    ):
         resized(x[:, :1], 65536, 512)
-    with pytest.raises(RuntimeError, match="^input tensor has spatial dimension larger than the k"):
+    with pytest.raises(
+        RuntimeError, match=r"^input tensor has spatial dimension larger than the k"
+    ):
         resized(x[:, :1].float(), 131071, 256)
     assert resized(x[:, :1], 65536, 256).shape == (1, 1, 65536, 256)
     last = x.contiguous(memory_format=torch.channels_last)

@@ -22,7 +22,7 @@ CALLS: dict[str, Callable[[torch.Tensor], object]] = {
     "dot": lambda z: (z[0].dot(torch.ones(3, device=z.device)), torch.vdot(z[0], z[1])),
     "reduced": lambda z: (z.sum(), z.exp(), z @ z.T, torch.cat([z, z]), torch.stack([z])),
     "conjugate": lambda z: (z.to(torch.cfloat).conj(), z.to(torch.cfloat).mH + 1),
-    "moved": lambda z: (z.cpu(), z.double(), z.sum().item()),
+    "moved": lambda z: (z.double(), z.half(), z.cpu().sum().item()),
 }
 
 
