@@ -47,3 +47,35 @@ def test_profilers() -> None:
     assert len(profile.key_averages()) > 0
     with torch.autograd.profiler.emit_nvtx():
         model(torch.randn(4, 10, device="cuda"))
+
+
+def test_profiles_of_memory_show_the_device() -> None:
+    """What a real device's allocator tells: its own blocks, and no memory of the host."""
+    x = torch.rand(128, 128, device="cuda")
+    both = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    with torch.profiler.profile(
+        activities=both, profile_memory=True, record_shapes=True, with_stack=True
+    ) as profile:
+        host = torch.ones(1000)
+        small = torch.ones(10, device="cuda")
+        y = x * x + x * x
+        y.resize_(256, 128)
+        for _ in range(2):
+            x.matmul(x)
+    shown = {event.key: event for event in profile.key_averages()}
+
+    def memory(name: str) -> tuple[int, int]:
+        return shown[name].device_memory_usage, shown[name].cpu_memory_usage
+
+    assert memory("aten::mul") == (2 * 65536, 0)
+    assert memory("aten::add") == (65536, 0)
+    assert memory("aten::resize_") == (65536, 0)  # twice as much, and the old block goes
+    assert memory("aten::ones") == (512, 4000)
+    # Products whose results are gone, and the temporary ones.
+    assert shown["[memory]"].device_memory_usage == -2 * 65536 - 2 * 65536
+    assert shown["[memory]"].cpu_memory_usage == 0
+    assert "CUDA Mem" in profile.key_averages().table()
+    del host, small
+    kept = [event for event in profile._memory_profile().timeline if event[3] == 65536]
+    assert kept
+    assert all(event[2][0].device == x.device for event in kept)

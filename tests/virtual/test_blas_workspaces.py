@@ -108,6 +108,16 @@ def test_sizes_that_a_program_sets():
         torch._C._cuda_setCublasWorkspaceSize(-1)
 
 
+def test_the_size_in_the_environment(monkeypatch):
+    """It is read for each workspace, but once since there are functions that set it."""
+    x = torch.ones(4, 4, device="cuda")
+    assert taken(lambda: x @ x) == WORKSPACE
+    torch._C._cuda_clearCublasWorkspaces()
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":128:8:64:16:32:32")
+    once = hasattr(torch._C, "_cuda_setCublasWorkspaceSize")
+    assert taken(lambda: x @ x) == (WORKSPACE if once else 3 * MIB)
+
+
 def test_a_graph_keeps_what_it_draws_from():
     """Two blocks for the generator, which go with the last graph."""
     x = torch.ones(1 << 20, device="cuda")

@@ -313,3 +313,33 @@ def test_sorts_of_other_layouts_take_their_copies() -> None:
     masked = torch.zeros(4, 5000, device="cuda")
     assert peak_of(lambda: masked.masked_scatter_(masked == 0, masked + 1)) >= 8 * 20000
     assert peak_of(lambda: torch.rand(0, device="cuda").sort()) == 0
+
+
+@pytest.mark.parametrize(
+    ("sizes", "channels", "groups"),
+    [
+        ((1, 16, 18, 18, 18), 16, 1),
+        ((2, 8, 4, 4, 4), 4, 1),
+        ((1, 16, 9, 9), 16, 1),
+        ((2, 8, 9, 9), 4, 2),
+    ],
+)
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_convolution_keeps_channels_last(sizes, channels, groups, transposed) -> None:
+    """As cuDNN's, whatever the CPU's kernel for the sizes."""
+    three = len(sizes) == 5
+    name = ("conv_transpose" if transposed else "conv") + ("3d" if three else "2d")
+    weight = (sizes[1], channels // groups) if transposed else (channels, sizes[1] // groups)
+    format = torch.channels_last_3d if three else torch.channels_last
+    x = torch.randn(sizes, device="cuda").to(memory_format=format).requires_grad_()
+    w = torch.randn(*weight, *[3] * (len(sizes) - 2), device="cuda", requires_grad=True)
+    for weights in (w, w.detach().to(memory_format=format).requires_grad_()):
+        for inputs in (x, x.detach().contiguous().requires_grad_()):
+            plain = inputs is not x and weights is w
+            result = getattr(torch.nn.functional, name)(inputs, weights, groups=groups)
+            for each in (result, *torch.autograd.grad(result.sum(), (inputs, weights))):
+                assert each.is_contiguous(
+                    memory_format=torch.contiguous_format if plain else format
+                )
+    double = getattr(torch.nn.functional, name)(x.double(), w.double(), groups=groups)
+    assert double.is_contiguous()

@@ -97,3 +97,63 @@ for dtype, scale, value in (
 """,
         devices="cuda:1,profile=h200",
     )
+
+
+REDUCED = {
+    "sum": lambda x: x.sum(dtype=torch.float32),
+    "sum over rows": lambda x: x.sum(0, keepdim=True, dtype=torch.float32),
+    "nansum": lambda x: x.nansum(1, dtype=torch.float32),
+    "mean": lambda x: x.mean(1, dtype=torch.float32),
+    "prod": lambda x: x.prod(dtype=torch.float32),
+    "prod over rows": lambda x: x.prod(0, dtype=torch.float32),
+    "vector_norm": lambda x: torch.linalg.vector_norm(x, dtype=torch.float32),
+    "norm": lambda x: torch.norm(x, p=2, dtype=torch.float32),
+    "norm of columns": lambda x: torch.linalg.vector_norm(x, 1, 0, dtype=torch.float32),
+    "out": lambda x: torch.sum(x, 0, out=torch.empty(4, device=x.device)),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", REDUCED)
+def test_halves_are_reduced_to_floats_without_a_copy(name: str, dtype: torch.dtype) -> None:
+    x = (torch.arange(12.0).reshape(3, 4) / 8).to(dtype)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        result = REDUCED[name](x.cuda())
+    shown = [event.name for event in profile.events()]
+    assert "aten::_to_copy" in shown  # .cuda()
+    assert shown.count("aten::to") == 1
+    assert result.dtype == torch.float32 and torch.equal(result.cpu(), REDUCED[name](x))
+
+
+def test_averages_of_more_elements_than_the_kernel_counts() -> None:
+    x = torch.zeros(1, device="cuda", dtype=torch.float16).expand(1, 1, 1, 2**31)
+    with pytest.raises(RuntimeError, match=r"^integer out of range"):
+        F.avg_pool2d(x, 1)
+    with pytest.raises(RuntimeError, match=r"^integer out of range"):
+        F.avg_pool2d(x[..., :-1], (2, 1), 1, (1, 0))
+
+
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+def test_images_of_more_rows_than_a_launch_has_blocks(mode: str) -> None:
+    def resized(x: torch.Tensor, rows: int, columns: int) -> torch.Tensor:
+        return F.interpolate(x, (rows, columns), mode=mode)
+
+    x = torch.ones(1, 4, 2, 2, device="cuda", dtype=torch.uint8)
+    with pytest.raises(
+        RuntimeError, match=r"^input tensor has spatial dimension larger than the k"
+    ):
+        resized(x[:, :1], 65536, 512)
+    with pytest.raises(
+        RuntimeError, match=r"^input tensor has spatial dimension larger than the k"
+    ):
+        resized(x[:, :1].float(), 131071, 256)
+    assert resized(x[:, :1], 65536, 256).shape == (1, 1, 65536, 256)
+    last = x.contiguous(memory_format=torch.channels_last)
+    assert resized(last, 65536, 512).shape == (1, 4, 65536, 512)
+
+
+def test_what_is_empty_needs_no_generator_of_its_device() -> None:
+    generator = torch.Generator("cuda")
+    assert torch.randperm(0, generator=generator).device.type == "cpu"
+    with pytest.raises(RuntimeError, match="generator"):
+        torch.randperm(3, generator=generator)

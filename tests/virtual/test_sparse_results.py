@@ -123,3 +123,14 @@ def test_a_resized_result_is_charged_to_the_device() -> None:
     assert torch.cuda.memory_allocated() - before == values * (8 + 4)
     del out
     assert torch.cuda.memory_allocated() == before
+
+
+@pytest.mark.parametrize("layout", ["coo", "csr"])
+def test_products_of_bools(layout: str) -> None:
+    def product(dense: torch.Tensor) -> torch.Tensor:
+        found = LAYOUTS[layout](dense) * LAYOUTS[layout](dense.flip(0) | dense)
+        assert found.layout == LAYOUTS[layout](dense).layout
+        return found.to_dense()
+
+    dense = DENSE != 0
+    assert torch.equal(product(dense.cuda()).cpu(), dense & (dense.flip(0) | dense))

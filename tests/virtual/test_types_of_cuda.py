@@ -55,6 +55,15 @@ def test_what_only_cuda_computes() -> None:
 REFUSED: dict[str, Callable[[], object]] = {
     "\"roll_cuda\" not implemented for 'UInt16'": lambda: words.roll(1, 0),
     "\"bitwise_and_cuda\" not implemented for 'UInt16'": lambda: words & words,
+    "\"bitwise_and_cuda\" not implemented for 'Half'": lambda: torch.bitwise_and(
+        numbers, numbers, out=floats.half()
+    ),
+    "\"bitwise_or_cuda\" not implemented for 'Float'": lambda: torch.bitwise_or(
+        numbers, 1, out=floats.clone()
+    ),
+    "\"bitwise_xor_cuda\" not implemented for 'ComplexFloat'": lambda: torch.bitwise_xor(
+        numbers, numbers, out=turns.clone()
+    ),
     "\"index_cuda\" not implemented for 'UInt16'": lambda: words[swap[0]],
     "\"mul_cuda\" not implemented for 'UInt16'": lambda: torch.outer(words[0], words[0]),
     "\"mul_cuda\" not implemented for 'Float8_e4m3fn'": lambda: eighths * eighths,
@@ -63,6 +72,15 @@ REFUSED: dict[str, Callable[[], object]] = {
     "\"signbit_cuda\" not implemented for 'UInt16'": lambda: words.signbit(),
     "\"cuda_scatter_gather_base_kernel_func\" not implemented for 'ComplexFloat'": lambda: (
         turns.scatter_reduce(0, swap, turns, "prod")
+    ),
+    "\"cuda_scatter_gather_base_kernel_func\" not implemented for 'ComplexDouble'": lambda: (
+        turns.cdouble().scatter_(0, swap, turns.cdouble(), reduce="multiply")
+    ),
+    "\"cuda_scatter_gather_base_kernel_func\" not implemented for 'Bool'": lambda: (
+        floats > 0
+    ).scatter(0, swap, floats > 0, reduce="multiply"),
+    "\"cuda_scatter_fill_base_kernel_reduce_multiply\" not implemented for 'ComplexFloat'": (
+        lambda: turns.scatter(0, swap, 2j, reduce="multiply")
     ),
     "\"svd_cuda_gesvdjBatched\" not implemented for 'Half'": lambda: torch.linalg.svdvals(
         floats.half()

@@ -31,13 +31,20 @@ void copy_shape(const TensorImpl& from, TensorImpl& to) {
   to.set_sizes_and_strides(from.sizes(), from.strides(), from.storage_offset());
 }
 
+// The key of a tensor of zeros without memory (torch._efficientzerotensor). It can only be given to
+// a tensor that is made: _set_zero() raises.
+DispatchKeySet zero_key(const TensorImpl& like) {
+  return like._is_zerotensor() ? DispatchKeySet(DispatchKey::ZeroTensor) : DispatchKeySet();
+}
+
 // Makes a new tensor. It is not of ImplType::VIEW, because such a tensor has no autograd keys and
 // counts as an inference tensor.
 Tensor fresh(c10::Storage storage, DispatchKey key, const TensorImpl& like) {
-  return at::detail::make_tensor<TensorImpl>(std::move(storage), DispatchKeySet(key), like.dtype());
+  return at::detail::make_tensor<TensorImpl>(std::move(storage),
+                                             DispatchKeySet(key) | zero_key(like), like.dtype());
 }
 
-// The dispatch keys of a tensor that all its views have, too.
+// The dispatch keys of a tensor that its views need not have.
 constexpr DispatchKeySet kOfOneTensor({DispatchKey::Conjugate, DispatchKey::Negative,
                                        DispatchKey::ZeroTensor});
 
@@ -45,7 +52,8 @@ constexpr DispatchKeySet kOfOneTensor({DispatchKey::Conjugate, DispatchKey::Nega
 // tracks has to be tracked, too, also in inference mode.
 Tensor view(c10::Storage storage, const TensorImpl& of, const TensorImpl& like) {
   return at::detail::make_tensor<TensorImpl>(TensorImpl::VIEW, std::move(storage),
-                                             of.key_set() - kOfOneTensor, like.dtype());
+                                             (of.key_set() - kOfOneTensor) | zero_key(like),
+                                             like.dtype());
 }
 
 Tensor shaped(Tensor tensor, const TensorImpl& like) {
@@ -53,7 +61,6 @@ Tensor shaped(Tensor tensor, const TensorImpl& like) {
   copy_shape(like, impl);
   if (like.is_conj()) impl._set_conj(true);
   if (like.is_neg()) impl._set_neg(true);
-  if (like._is_zerotensor()) impl._set_zero(true);
   return tensor;
 }
 

@@ -10,6 +10,8 @@
 #include <c10/util/MaybeOwned.h>
 #include <c10/util/SmallVector.h>
 
+#include "runtime/virtual/core/host_allocator.h"
+
 namespace torchport::vdev {
 
 // Holds the aliases of one call of an operator. A tensor has one alias per call, however often it
@@ -69,6 +71,8 @@ class Aliases {
   [[nodiscard]] bool only_host() const { return entries_.empty() && !host_.empty(); }
 
  private:
+  const HostMemoryOfDevice of_device_;  // what the kernel takes is the device's
+
   using MaybeOwned = c10::MaybeOwned<at::Tensor>;
   struct Entry {
     MaybeOwned tensor;

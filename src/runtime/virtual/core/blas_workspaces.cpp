@@ -41,6 +41,10 @@ constexpr int kHopper = 9;
 // (pytorch/pytorch#168175).
 constexpr bool kUnifiedByDefault = TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 12;
 
+// With the functions that set it (2.13), the size is read from the environment once; before, for
+// each product.
+constexpr bool kSizeIsReadOnce = TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 13;
+
 bool are_unified() {
   static const bool kUnified =
       c10::utils::check_env("TORCH_CUBLASLT_UNIFIED_WORKSPACE").value_or(kUnifiedByDefault);
@@ -129,6 +133,7 @@ class Size {
 
 Size& size_of(BlasUse use) {
   static Size cublas(+[] {
+    if (!kSizeIsReadOnce) return default_size();
     static const std::uint64_t kSize = default_size();
     return kSize;
   });

@@ -10,4 +10,17 @@ void install_host_allocator();
 // Returns the memory that the pool keeps to the system.
 void release_host_memory();
 
+// While such an object lives, the host memory that this thread takes and gives back holds what lies
+// on a device: profilers of memory are not told of it. They are told of the device's own blocks
+// (storage.cpp), as on a real device.
+class HostMemoryOfDevice {
+ public:
+  HostMemoryOfDevice();
+  ~HostMemoryOfDevice();
+  HostMemoryOfDevice(const HostMemoryOfDevice&) = delete;
+  HostMemoryOfDevice& operator=(const HostMemoryOfDevice&) = delete;
+  HostMemoryOfDevice(HostMemoryOfDevice&&) = delete;
+  HostMemoryOfDevice& operator=(HostMemoryOfDevice&&) = delete;
+};
+
 }  // namespace torchport::vdev

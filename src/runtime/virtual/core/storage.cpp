@@ -86,9 +86,24 @@ std::uint64_t charge_checked(DeviceIndex device, std::uint64_t bytes) {
   return address;
 }
 
-// Tells who traces about a block that a program sees at `data`. Empty ones have no memory.
-void trace_allocation(const void* data, std::uint64_t address) {
+// Tells a profiler of memory about a block of so many requested bytes that was taken or given back
+// (reportMemoryUsageToProfiler in c10/cuda/CUDACachingAllocator.cpp).
+void tell_profiler(void* data, DeviceIndex device, std::uint64_t bytes, bool taken) {
+  if (!c10::memoryProfilingEnabled()) return;
+  const device::MemoryModel& memory = Runtime::get().memory(device);
+  const device::MemoryStats stats = memory.stats();
+  const auto size = static_cast<std::int64_t>(memory.round_size(bytes));
+  c10::reportMemoryUsageToProfiler(data, taken ? size : -size,
+                                   static_cast<std::size_t>(stats.allocated_bytes.of[0].current),
+                                   static_cast<std::size_t>(stats.reserved_bytes.of[0].current),
+                                   Device(Runtime::get().kind().type, device));
+}
+
+// Tells who traces about a block of so many bytes that a program sees at `data`. Empty ones have no
+// memory.
+void trace_allocation(void* data, std::uint64_t address, DeviceIndex device, std::uint64_t bytes) {
   if (address == 0) return;
+  tell_profiler(data, device, bytes, true);
   trace_gpu([&](const auto& python, c10::DeviceType type) {
     python->trace_gpu_memory_allocation(type, reinterpret_cast<std::uintptr_t>(data));
   });
@@ -104,6 +119,7 @@ void trace_deallocation(const void* data, std::uint64_t address) {
 void delete_block(void* context) {
   auto* block = static_cast<Block*>(context);
   give_back(*block);
+  const HostMemoryOfDevice of_device;
   delete block;
 }
 
@@ -116,7 +132,7 @@ DataPtr pointer_to(intrusive_ptr<StorageImpl> twin, DeviceIndex device, std::uin
   auto block = std::make_unique<Block>(
       Block{std::move(twin), device, address, bytes, data, address != 0, false, false});
   if (may_be_of_pool) list_in_pools(*block);
-  trace_allocation(data, address);
+  trace_allocation(data, address, device, bytes);
   return pointer_of(std::move(block));
 }
 
@@ -136,6 +152,7 @@ class DeviceMemory final : public c10::DeviceAllocator {
     // for the host.
     const std::uint64_t address = charge_checked(device, bytes);
     try {
+      const HostMemoryOfDevice of_device;
       auto twin = c10::make_intrusive<StorageImpl>(StorageImpl::use_byte_size_t(),
                                                    static_cast<std::int64_t>(bytes),
                                                    c10::GetCPUAllocator(), true);
@@ -223,8 +240,11 @@ void give_back(StorageBlock& block) {
   block.charged = false;
   if (block.listed) unlist_in_pools(block);
   trace_deallocation(block.data, block.address);
-  const HistoryScope scope(HistoryScope::Of::kFree);
-  discharge(block.device, block.address);
+  {
+    const HistoryScope scope(HistoryScope::Of::kFree);
+    discharge(block.device, block.address);
+  }
+  if (block.address != 0) tell_profiler(block.data, block.device, block.bytes, false);
 }
 
 void empty_caches() {
@@ -300,7 +320,7 @@ void charge_again(StorageImpl& storage, Block& block) {
   if (fresh != 0 && Runtime::get().memory(block.device).takes_from_pools())
     move_to_segment(block.device, fresh, twin);
   if (twin.data() != storage.data()) point_to(storage, block);
-  trace_allocation(twin.data(), fresh);
+  trace_allocation(twin.mutable_data(), fresh, block.device, twin.nbytes());
   give_back(block);
   block.charged = fresh != 0;
   block.address = fresh;
@@ -321,8 +341,9 @@ void follow_twin(StorageImpl& storage) {
     charge_again(storage, *block);
   } else if (twin.data() != block->data) {
     // It is the block that it was, which a program sees at another place.
-    trace_allocation(twin.data(), block->address);
+    trace_allocation(twin.mutable_data(), block->address, block->device, block->bytes);
     trace_deallocation(block->data, block->address);
+    if (block->address != 0) tell_profiler(block->data, block->device, block->bytes, false);
   }
   block->data = twin.mutable_data();
   const bool was_listed = block->listed;

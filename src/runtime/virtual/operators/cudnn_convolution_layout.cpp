@@ -1,8 +1,13 @@
-// Lays out the gradients of convolutions as cuDNN's: the one of the input and the one of the weight
-// are in the memory format that PyTorch chooses for the call (cudnn_convolution_backward in
-// aten/src/ATen/native/cudnn/ConvShared.cpp). The CPU's depends on its number of threads.
-#include <array>
+// Lays out the results of convolutions and their gradients as cuDNN's: they are in the memory
+// format that PyTorch chooses for the call (cudnn_convolution_forward and
+// cudnn_convolution_backward in aten/src/ATen/native/cudnn/ConvShared.cpp). The CPU's depends on
+// its number of threads, and on which of its libraries computes.
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -21,57 +26,64 @@ namespace {
 using at::Tensor;
 using at::native::ConvBackend;
 
-// The arguments of aten::convolution_backward.
-constexpr std::size_t kInputOfGradient = 1;
-constexpr std::size_t kWeightOfGradient = 2;
-constexpr std::size_t kStride = 4;
-constexpr std::size_t kPadding = 5;
-constexpr std::size_t kDilation = 6;
-constexpr std::size_t kTransposed = 7;
-constexpr std::size_t kOutputPadding = 8;
-constexpr std::size_t kGroups = 9;
+// Where the input and the stride are among the arguments; the weight follows the input, and
+// padding, dilation, transposed, output_padding and groups follow the stride. So many of the
+// results are laid out.
+struct Places {
+  std::size_t input;
+  std::size_t stride;
+  std::size_t results;
+};
+// aten::_convolution(input, weight, bias, stride, ...)
+constexpr Places kForward = {0, 3, 1};
+// aten::convolution_backward(grad_output, input, weight, bias_sizes, stride, ...)
+constexpr Places kBackward = {1, 4, 2};
 
-// The memory format of the gradients; none where cuDNN does not compute them.
-std::optional<at::MemoryFormat> format_of_cudnn(const c10::IValue* arguments) {
-  const Tensor& input = arguments[kInputOfGradient].toTensor();
-  const Tensor& weight = arguments[kWeightOfGradient].toTensor();
+// The memory format of the results; none where cuDNN does not compute them.
+std::optional<at::MemoryFormat> format_of_cudnn(const c10::IValue* arguments,
+                                                const Places& places) {
+  const Tensor& input = arguments[places.input].toTensor();
+  const Tensor& weight = arguments[places.input + 1].toTensor();
   // Of one dimension there are no formats.
   constexpr std::int64_t kFewest = 4;
   if (input.dim() < kFewest || !input.is_cuda()) return {};
+  // Most calls: the CPU's results are contiguous as well.
+  if (places.results == 1 && input.is_contiguous() && weight.is_contiguous()) return {};
   const auto list = [&](std::size_t i) { return arguments[i].toIntVector(); };
   const auto symbols = [](const std::vector<std::int64_t>& numbers) {
     return c10::fromIntArrayRefSlow(numbers);
   };
-  const auto stride = list(kStride);
-  const auto padding = list(kPadding);
-  const auto dilation = list(kDilation);
-  const auto output_padding = list(kOutputPadding);
+  const auto stride = list(places.stride);
+  const auto padding = list(places.stride + 1);
+  const auto dilation = list(places.stride + 2);
+  const bool transposed = arguments[places.stride + 3].toBool();
+  const auto output_padding = list(places.stride + 4);
+  const std::int64_t groups = arguments[places.stride + 5].toInt();
   const auto dimensions = static_cast<std::size_t>(input.dim() - 2);
   for (const auto* const one : {&stride, &padding, &dilation, &output_padding})
     if (one->size() != dimensions) return {};  // which the kernel refuses or expands
   const ConvBackend backend = at::native::select_conv_backend(
-      input, weight, std::nullopt, symbols(stride), symbols(padding), symbols(dilation),
-      arguments[kTransposed].toBool(), symbols(output_padding), arguments[kGroups].toInt(),
-      std::nullopt);
+      input, weight, std::nullopt, symbols(stride), symbols(padding), symbols(dilation), transposed,
+      symbols(output_padding), groups, std::nullopt);
   if (backend != ConvBackend::Cudnn && backend != ConvBackend::CudnnTranspose) return {};
   return at::native::_determine_backend_memory_format(input, weight, backend);
 }
 
-class ConvolutionBackward final : public c10::OperatorKernel {
+class LaidOutConvolution final : public c10::OperatorKernel {
  public:
-  explicit ConvolutionBackward(const c10::OperatorHandle& op)
-      : usual_(op, c10::DispatchKey::CPU,
+  LaidOutConvolution(const c10::OperatorHandle& op, const Places& places)
+      : places_(places),
+        usual_(op, c10::DispatchKey::CPU,
                type_rules_of(op.operator_name(), c10::DispatchKey::CPU)) {}
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
                   torch::jit::Stack* stack) const {
     const std::size_t first = stack->size() - op.schema().arguments().size();
-    const std::optional<at::MemoryFormat> format = format_of_cudnn(stack->data() + first);
+    const std::optional<at::MemoryFormat> format = format_of_cudnn(stack->data() + first, places_);
     usual_(op, keys, stack);
     if (!format) return;
     c10::IValue* const results = stack->data() + stack->size() - op.schema().returns().size();
-    constexpr std::array<std::size_t, 2> kLaidOut = {0, 1};
-    for (const std::size_t i : kLaidOut) {
+    for (std::size_t i = 0; i < places_.results; ++i) {
       const Tensor& result = results[i].toTensor();
       if (!result.defined()) continue;
       const Tensor wanted = at::empty(result.sizes(), result.options().device(at::kMeta), format);
@@ -81,17 +93,22 @@ class ConvolutionBackward final : public c10::OperatorKernel {
   }
 
  private:
+  Places places_;
   AliasKernel usual_;
 };
 
-void put_convolution_backward(torch::Library& aten) {
-  constexpr const char* kName = "convolution_backward";
-  const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::convolution_backward", "");
-  aten.impl(kName,
-            torch::CppFunction::makeFromBoxedFunctor(std::make_unique<ConvolutionBackward>(op)));
+void put_convolutions(torch::Library& aten) {
+  const auto put = [&](const char* name, const Places& places) {
+    const auto op =
+        c10::Dispatcher::singleton().findSchemaOrThrow((std::string("aten::") + name).c_str(), "");
+    aten.impl(name, torch::CppFunction::makeFromBoxedFunctor(
+                        std::make_unique<LaidOutConvolution>(op, places)));
+  };
+  put("_convolution", kForward);
+  put("convolution_backward", kBackward);
 }
 
-const OperatorGroup kConvolutionBackward(&put_convolution_backward);
+const OperatorGroup kConvolutions(&put_convolutions);
 
 }  // namespace
 

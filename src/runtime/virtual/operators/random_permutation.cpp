@@ -114,9 +114,9 @@ Tensor& randperm_out(std::int64_t n, MaybeGenerator generator, Tensor& out) {
   // It permutes an arange() of the same type.
   TORCH_CHECK_NOT_IMPLEMENTED(!out.is_complex() && out.scalar_type() != at::kBool,
                               "\"arange_cuda\" not implemented for '", out.scalar_type(), "'");
-  const MaybeGenerator chosen = generator_for(out, generator);
   out.resize_({n});
-  if (n == 0) return out;
+  if (n == 0) return out;  // whatever the generator
+  const MaybeGenerator chosen = generator_for(out, generator);
   constexpr int kIntBits = 32;
   const int bits = bits_of_keys(n);
   const auto taken =

@@ -30,6 +30,31 @@ void check_scatter_reduce(const IValue* arguments) {
     refuse_type("cuda_scatter_gather_base_kernel_func", self.scalar_type());
 }
 
+// aten::bitwise_and.Tensor_out(self, other, *, out) and its like: the kernel is that of the
+// result's type (BinaryBitwiseOpsKernels.cu).
+template <Text kKernel>
+void check_bitwise_out(const IValue* arguments) {
+  check_common_type<kKernel, "w">(arguments);
+  const Tensor& out = arguments[2].toTensor();
+  if (out.is_floating_point() || out.is_complex()) refuse_type(kKernel.text, out.scalar_type());
+}
+
+// aten::scatter.reduce(self, dim, index, src, *, reduce) and scatter.value_reduce: bool and complex
+// numbers are for sums only, other types for neither (ScatterGatherKernel.cu).
+template <Text kProducts, Text kSums>
+void check_scatter_with(const IValue* arguments) {
+  const Tensor& index = arguments[2].toTensor();
+  if (computes_nothing(index) || !arguments[4].isString()) return;
+  const ScalarType type = arguments[0].toTensor().scalar_type();
+  const std::string_view reduce = arguments[4].toStringView();
+  if (reduce == "multiply" && holds("bcxwf", type)) refuse_type(kProducts.text, type);
+  if (reduce == "add" && holds("xwf", type)) refuse_type(kSums.text, type);
+}
+
+constexpr Text kScatterOfTensor = "cuda_scatter_gather_base_kernel_func";
+constexpr Text kScatterOfValue = "cuda_scatter_fill_base_kernel_func";
+constexpr Text kProductsOfValue = "cuda_scatter_fill_base_kernel_reduce_multiply";
+
 // aten::index_reduce(self, dim, index, source, reduce, *, include_self): a kernel of its own fills
 // what is not included (index_reduce_func_cuda_impl in Indexing.cu). It warns before it refuses
 // what has no order, and the host's kernel, which warns as well, does not come to it.
@@ -155,6 +180,9 @@ const TypeChecks& other_refusals() {
       {"aten::bitwise_or_", &check_common_type<"bitwise_or_cuda", "w">},
       {"aten::bitwise_xor", &check_common_type<"bitwise_xor_cuda", "w">},
       {"aten::bitwise_xor_", &check_common_type<"bitwise_xor_cuda", "w">},
+      {"aten::bitwise_and.Tensor_out", &check_bitwise_out<"bitwise_and_cuda">},
+      {"aten::bitwise_or.Tensor_out", &check_bitwise_out<"bitwise_or_cuda">},
+      {"aten::bitwise_xor.Tensor_out", &check_bitwise_out<"bitwise_xor_cuda">},
       {"aten::mul", &check_common_type<"mul_cuda", "wf">},
       {"aten::mul_", &check_common_type<"mul_cuda", "wf">},
       {"aten::index", &check_type<0, "index_cuda", "w">},
@@ -198,6 +226,12 @@ const TypeChecks& other_refusals() {
       {"aten::mode.values", &check_mode_out},
       {"aten::scatter_reduce", &check_scatter_reduce},
       {"aten::scatter_reduce_", &check_scatter_reduce},
+      {"aten::scatter.reduce", &check_scatter_with<kScatterOfTensor, kScatterOfTensor>},
+      {"aten::scatter.reduce_out", &check_scatter_with<kScatterOfTensor, kScatterOfTensor>},
+      {"aten::scatter_.reduce", &check_scatter_with<kScatterOfTensor, kScatterOfTensor>},
+      {"aten::scatter.value_reduce", &check_scatter_with<kProductsOfValue, kScatterOfValue>},
+      {"aten::scatter.value_reduce_out", &check_scatter_with<kProductsOfValue, kScatterOfValue>},
+      {"aten::scatter_.value_reduce", &check_scatter_with<kProductsOfValue, kScatterOfValue>},
   };
   return kChecks;
 }

@@ -99,14 +99,16 @@ const std::unordered_map<std::string_view, TypeSet>& widened_types() {
 const std::unordered_map<std::string_view, TypeSet>& widened_sparse_types(c10::DispatchKey cpu) {
   constexpr TypeSet kComplex = type_set(ScalarType::ComplexHalf);
   constexpr TypeSet kHalves = type_set(ScalarType::Half, ScalarType::BFloat16);
+  constexpr TypeSet kBool = type_set(ScalarType::Bool);
   static const std::unordered_map<std::string_view, TypeSet> kCoordinates = {
       {"aten::_coalesce", kComplex},           {"aten::_sparse_sparse_matmul", kHalves},
       {"aten::_to_dense", kHalves | kComplex}, {"aten::add", kHalves | kComplex},
-      {"aten::sub", kHalves | kComplex},
+      {"aten::sub", kHalves | kComplex},       {"aten::mul", kBool},
   };
   static const std::unordered_map<std::string_view, TypeSet> kCompressed = {
       {"aten::addmm", kHalves}, {"aten::addmv", kHalves}, {"aten::baddbmm", kHalves},
       {"aten::bmm", kHalves},   {"aten::mm", kHalves},    {"aten::mv", kHalves},
+      {"aten::mul", kBool},
   };
   return cpu == c10::DispatchKey::SparseCPU ? kCoordinates : kCompressed;
 }
