@@ -53,9 +53,7 @@ def test_profiles_of_memory_show_the_device() -> None:
     """What a real device's allocator tells: its own blocks, and no memory of the host."""
     x = torch.rand(128, 128, device="cuda")
     both = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
-    with torch.profiler.profile(
-        activities=both, profile_memory=True, record_shapes=True, with_stack=True
-    ) as profile:
+    with torch.profiler.profile(activities=both, profile_memory=True) as profile:
         host = torch.ones(1000)
         small = torch.ones(10, device="cuda")
         y = x * x + x * x
@@ -76,6 +74,10 @@ def test_profiles_of_memory_show_the_device() -> None:
     assert shown["[memory]"].cpu_memory_usage == 0
     assert "CUDA Mem" in profile.key_averages().table()
     del host, small
+    with torch.profiler.profile(
+        activities=both, profile_memory=True, record_shapes=True, with_stack=True
+    ) as profile:
+        x = x * x + x * x
     kept = [event for event in profile._memory_profile().timeline if event[3] == 65536]
     assert kept
     assert all(event[2][0].device == x.device for event in kept)
