@@ -205,7 +205,7 @@ def test_an_interrupted_recording_goes_on(tmp_path: Path) -> None:
 
 
 def test_wrong_words(tmp_path: Path) -> None:
-    assert "kinds: errors, memory" in record("--only", "nonsense", status=2)
+    assert "kinds: cuda, errors, memory" in record("--only", "nonsense", status=2)
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,6 @@ for dtype, scale, value in (
 REDUCED = {
     "sum": lambda x: x.sum(dtype=torch.float32),
     "sum over rows": lambda x: x.sum(0, keepdim=True, dtype=torch.float32),
-    "nansum": lambda x: x.nansum(1, dtype=torch.float32),
     "mean": lambda x: x.mean(1, dtype=torch.float32),
     "prod": lambda x: x.prod(dtype=torch.float32),
     "prod over rows": lambda x: x.prod(0, dtype=torch.float32),

@@ -65,8 +65,6 @@ void put_half_reductions(torch::Library& aten) {
   put_reduction<"aten::linalg_vector_norm", "out", 4, true>(aten);
   put_reduction<"aten::sum", "dim_IntList", 3>(aten);
   put_reduction<"aten::sum", "IntList_out", 3, true>(aten);
-  put_reduction<"aten::nansum", "", 3>(aten);
-  put_reduction<"aten::nansum", "out", 3, true>(aten);
   put_reduction<"aten::mean", "dim", 3>(aten);
   put_reduction<"aten::mean", "out", 3, true>(aten);
   put_reduction<"aten::prod", "", 1>(aten);

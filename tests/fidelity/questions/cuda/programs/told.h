@@ -1,14 +1,14 @@
 // What the programs print: lines "name: value value ...", bits in hexadecimal without a prefix.
 #pragma once
 
-#include <cuda_runtime.h>
-
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
+
+#include <cuda_runtime.h>
 
 // What is printed before a crash is kept.
 inline const int kLineBuffered = std::setvbuf(stdout, nullptr, _IOLBF, 1 << 16);
@@ -22,9 +22,9 @@ inline void check(cudaError_t error, int line) {
 #define CHECK(call) check((call), __LINE__)
 
 // Waits for the last launch. An error ends the program.
-#define FINISH()                \
-  do {                          \
-    CHECK(cudaGetLastError());  \
+#define FINISH()                    \
+  do {                              \
+    CHECK(cudaGetLastError());      \
     CHECK(cudaDeviceSynchronize()); \
   } while (0)
 
@@ -36,8 +36,8 @@ inline uint64_t hash_of(const void* data, size_t bytes) {
   return hash;
 }
 
-// The bytes of each value as one little-endian number; of more than `shown`, also how many there are
-// and the hash of all.
+// The bytes of each value as one little-endian number; of more than `shown`, also how many there
+// are and the hash of all.
 template <class T>
 void tell_bits(const std::string& name, const std::vector<T>& values, size_t shown = 64) {
   std::printf("%s:", name.c_str());
@@ -140,26 +140,26 @@ inline void ask_all_entries() {
 
 // NAME: what is printed; IN: type of x, y and z; OUT: of the result; TABLE: a function that returns
 // a Table<IN>; ...: the expression.
-#define ENTRY(NAME, ID, IN, OUT, TABLE, ...)                                                      \
-  __global__ void kernel_##ID(const IN* xs, const IN* ys, const IN* zs, OUT* out, int count) {    \
-    int i = blockIdx.x * blockDim.x + threadIdx.x;                                                \
-    if (i >= count) return;                                                                       \
-    IN x = xs[i], y = ys[i], z = zs[i];                                                           \
-    (void)y, (void)z;                                                                             \
-    out[i] = __VA_ARGS__;                                                                         \
-  }                                                                                               \
-  struct Entry_##ID : Entries {                                                                   \
-    void ask() override {                                                                         \
-      Table<IN> table = TABLE();                                                                  \
-      if (table.y.empty()) table.y = table.x;                                                     \
-      if (table.z.empty()) table.z = table.x;                                                     \
-      Array<IN> x(table.x), y(table.y), z(table.z);                                               \
-      Array<OUT> out(table.x.size());                                                             \
-      int count = static_cast<int>(table.x.size());                                               \
-      kernel_##ID<<<(count + 127) / 128, 128>>>(x, y, z, out, count);                             \
-      FINISH();                                                                                   \
-      tell_bits(NAME, out.host(), 64);                                                            \
-    }                                                                                             \
+#define ENTRY(NAME, ID, IN, OUT, TABLE, ...)                                                   \
+  __global__ void kernel_##ID(const IN* xs, const IN* ys, const IN* zs, OUT* out, int count) { \
+    int i = blockIdx.x * blockDim.x + threadIdx.x;                                             \
+    if (i >= count) return;                                                                    \
+    IN x = xs[i], y = ys[i], z = zs[i];                                                        \
+    (void)y, (void)z;                                                                          \
+    out[i] = __VA_ARGS__;                                                                      \
+  }                                                                                            \
+  struct Entry_##ID : Entries {                                                                \
+    void ask() override {                                                                      \
+      Table<IN> table = TABLE();                                                               \
+      if (table.y.empty()) table.y = table.x;                                                  \
+      if (table.z.empty()) table.z = table.x;                                                  \
+      Array<IN> x(table.x), y(table.y), z(table.z);                                            \
+      Array<OUT> out(table.x.size());                                                          \
+      int count = static_cast<int>(table.x.size());                                            \
+      kernel_##ID<<<(count + 127) / 128, 128>>>(x, y, z, out, count);                          \
+      FINISH();                                                                                \
+      tell_bits(NAME, out.host(), 64);                                                         \
+    }                                                                                          \
   } entry_##ID;
 #define ENTRY_CAT2(a, b) a##b
 #define ENTRY_CAT(a, b) ENTRY_CAT2(a, b)
