@@ -62,6 +62,7 @@ def test_products_need_the_programs_leave() -> None:
         assert (a[:1] @ a)[0, 0] != 4  # a row alone is a product with a vector
         assert (a @ a[0])[0] != 4
         assert torch.bmm(a.expand(2, 4, 4), a.expand(2, 4, 4))[0, 0, 0] != 4
+        assert torch.bmm(a[None], a[None])[0, 0, 0] == 4
         many = torch.full((2, 64, 64), 1 + 2**-12, device="cuda")
         assert torch.bmm(many, many)[0, 0, 0] == 64
     finally:

@@ -54,11 +54,15 @@ bool is_float(const IValue& value) {
 }
 
 // Two factors: (m, k) and (k, n), or batches of them.
-bool multiplies_matrices(const IValue* factors, std::int64_t least_k) {
+bool multiplies_matrices(const IValue* factors) {
+  constexpr std::int64_t kLeast = 2;
+  constexpr std::int64_t kLeastOfBatch = 64;
   if (!is_float(factors[0]) || !is_float(factors[1])) return false;
   const at::Tensor &a = factors[0].toTensor(), &b = factors[1].toTensor();
   if (a.dim() < 2 || b.dim() < 2) return false;
-  return a.size(-2) > 1 && a.size(-1) >= least_k && b.size(-1) > 1;
+  const bool is_batch = a.dim() > 2 && a.size(0) > 1;
+  const std::int64_t inner = a.size(-1);
+  return a.size(-2) > 1 && b.size(-1) > 1 && inner >= (is_batch ? kLeastOfBatch : kLeast);
 }
 
 bool is_channels_last(const at::Tensor& input) {
@@ -129,14 +133,14 @@ Tf32 tf32_of(const c10::OperatorName& name, c10::DispatchKey cpu) {
   if (cpu != c10::DispatchKey::CPU || !devices_use_tf32()) return Tf32::kNever;
   static const std::unordered_map<std::string_view, Tf32> kUses = {
       {"aten::mm", Tf32::kProduct},
-      {"aten::bmm", Tf32::kProductOfBatch},
+      {"aten::bmm", Tf32::kProduct},
       {"aten::addmm", Tf32::kSum},
       {"aten::addmm_", Tf32::kSum},
       {"aten::_addmm_activation", Tf32::kSum},
-      {"aten::addbmm", Tf32::kSumOfBatch},
-      {"aten::addbmm_", Tf32::kSumOfBatch},
-      {"aten::baddbmm", Tf32::kSumOfBatch},
-      {"aten::baddbmm_", Tf32::kSumOfBatch},
+      {"aten::addbmm", Tf32::kSum},
+      {"aten::addbmm_", Tf32::kSum},
+      {"aten::baddbmm", Tf32::kSum},
+      {"aten::baddbmm_", Tf32::kSum},
       {"aten::_convolution", Tf32::kConvolution},
       {"aten::convolution_backward", Tf32::kConvolutionGradient},
   };
@@ -145,19 +149,13 @@ Tf32 tf32_of(const c10::OperatorName& name, c10::DispatchKey cpu) {
 }
 
 bool uses_tf32(Tf32 use, const IValue* arguments) {
-  constexpr std::int64_t kLeast = 2;
-  constexpr std::int64_t kLeastOfBatch = 64;
   switch (use) {
     case Tf32::kNever:
       return false;
     case Tf32::kProduct:
-      return products_may() && multiplies_matrices(arguments, kLeast);
-    case Tf32::kProductOfBatch:
-      return products_may() && multiplies_matrices(arguments, kLeastOfBatch);
+      return products_may() && multiplies_matrices(arguments);
     case Tf32::kSum:
-      return products_may() && multiplies_matrices(arguments + 1, kLeast);
-    case Tf32::kSumOfBatch:
-      return products_may() && multiplies_matrices(arguments + 1, kLeastOfBatch);
+      return products_may() && multiplies_matrices(arguments + 1);
     case Tf32::kConvolution:
       return convolutions_may_use_tf32() && convolution_suits(arguments);
     case Tf32::kConvolutionGradient:

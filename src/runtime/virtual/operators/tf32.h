@@ -20,10 +20,8 @@ namespace torchport::vdev {
 // How an operator may use TF32.
 enum class Tf32 : std::uint8_t {
   kNever,
-  kProduct,         // a @ b
-  kProductOfBatch,  // of three dimensions
-  kSum,             // c + a @ b
-  kSumOfBatch,
+  kProduct,  // a @ b, also of batches
+  kSum,      // c + a @ b
   kConvolution,
   kConvolutionGradient
 };
