@@ -25,6 +25,13 @@ def register_calls(device: str) -> None:
     """Registers what the generated Python calls for this kind of device unless inductor knows it. Call
     it when inductor registers its own devices."""
     from torch._inductor.codegen.common import get_device_op_overrides, register_device_op_overrides
+
+    try:
+        get_device_op_overrides(device)
+        return
+    except KeyError:
+        pass
+    # Not before: earlier releases register inductor's own calls only if nobody has registered any.
     from torch._inductor.codegen.cpu_device_op_overrides import CpuDeviceOpOverrides
 
     class Calls(CpuDeviceOpOverrides):
@@ -37,10 +44,7 @@ def register_calls(device: str) -> None:
         def device_guard(self, device_idx: int) -> str:
             return f"torch.{device}.device({device_idx})"
 
-    try:
-        get_device_op_overrides(device)  # registers those of inductor, too
-    except KeyError:
-        register_device_op_overrides(device, Calls())
+    register_device_op_overrides(device, Calls())
 
 
 def _interface_of(kind: str) -> Any:
