@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
@@ -78,15 +78,20 @@ FILLING = ("normal_", "uniform_", "trunc_normal_", "kaiming_normal_", "kaiming_u
            "xavier_normal_", "xavier_uniform_", "orthogonal_")  # fmt: skip
 
 
-@contextlib.contextmanager
-def without_initial_values() -> Iterator[None]:
+def without_initial_values() -> contextlib.AbstractContextManager[None]:
     """Modules that are made inside do not draw their parameters, which takes most of the time of
     making a large one. Their memory is the same."""
+    return initial_values(_unchanged)
+
+
+@contextlib.contextmanager
+def initial_values(fill: Callable[..., torch.Tensor]) -> Iterator[None]:
+    """What modules that are made inside would draw, this function of the tensor makes."""
     with contextlib.ExitStack() as stack:
         for name in FILLING:
             for owner in (torch.nn.init, torch.Tensor):
                 if hasattr(owner, name):
-                    stack.enter_context(mock.patch.object(owner, name, _unchanged))
+                    stack.enter_context(mock.patch.object(owner, name, fill))
         yield
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
-from unittest import mock
 
 import torch
 
 from recorder.asking import NotAnswered
-from recorder.steps import FILLING, outside_the_allocator
+from recorder.steps import FIGURES, bytes_and_peaks, initial_values, outside_the_allocator
 
+# Llama 3.2 of 1B, by its configuration.
+LLAMA_1B = {"vocab_size": 128256, "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16,
+         "num_attention_heads": 32, "num_key_value_heads": 8, "tie_word_embeddings": True}  # fmt: skip
 FLOATS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 
@@ -28,32 +30,21 @@ class Account:
     """Bytes allocated, reserved, both peaks, and what the whole process holds on the device."""
 
     def __init__(self) -> None:
-        self.told: dict[str, Any] = {"figures": "allocated reserved peak_allocated peak_reserved"}
-        self.told["context"] = outside_the_allocator()
+        self.told: dict[str, Any] = {"figures": FIGURES, "context": outside_the_allocator()}
         self.mark("begin")
 
     def mark(self, name: str) -> None:
         torch.cuda.synchronize()
-        self.told[name] = [
-            torch.cuda.memory_allocated(), torch.cuda.memory_reserved(),
-            torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved(),
-        ]  # fmt: skip
-        torch.cuda.reset_peak_memory_stats()
+        self.told[name] = bytes_and_peaks()
 
     def end(self) -> dict[str, Any]:
         return self.told | {"outside the allocator": outside_the_allocator()}
 
 
-@contextlib.contextmanager
-def zeros_for_initial_values() -> Iterator[None]:
+def zeros_for_initial_values() -> contextlib.AbstractContextManager[None]:
     """What modules that are made inside would draw is zero. It is quick, and a step with zeros
     overflows nowhere: a gradient scaler takes the step, whatever the memory held before."""
-    with contextlib.ExitStack() as stack:
-        for name in FILLING:
-            for owner in (torch.nn.init, torch.Tensor):
-                if hasattr(owner, name):
-                    stack.enter_context(mock.patch.object(owner, name, _zero))
-        yield
+    return initial_values(_zero)
 
 
 def _zero(tensor: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:

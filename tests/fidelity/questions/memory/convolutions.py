@@ -5,6 +5,7 @@ For each type, layout and mode [bytes that stay, peak bytes] of a second call, w
 
 import torch
 from recorder.registry import Question, generated
+from recorder.training import lines
 from torch.nn import functional as F
 
 HEAVY = True  # a host computes for an hour
@@ -95,6 +96,6 @@ MODES = {
 
 @generated
 def convolutions():
-    for words in (one.strip() for row in SHAPES.strip().splitlines() for one in row.split("|")):
+    for words in map(" ".join, lines(SHAPES)):
         for name, mode in MODES.items():
             yield Question(f"{words}: {name}", lambda w=words, m=mode: ask(w, *m))

@@ -4,17 +4,10 @@ The models come from torchvision and transformers, where they are installed; the
 the answer. The steps are those of a training loop: forward, backward, optimizer, twice.
 """
 
-import importlib.metadata
-
 import torch
-from recorder.asking import NotAnswered
 from recorder.registry import Question, add
-from recorder.steps import (
-    FIGURES,
-    bytes_and_peaks,
-    outside_the_allocator,
-    without_initial_values,
-)
+from recorder.steps import without_initial_values
+from recorder.training import FLOATS, LLAMA_1B, Account, library, lines
 from torch.nn import functional as F
 
 HEAVY = True
@@ -24,29 +17,6 @@ OPTIMIZERS = {
     "adamw fused": lambda p: torch.optim.AdamW(p, lr=1e-4, fused=True),
     "adamw single": lambda p: torch.optim.AdamW(p, lr=1e-4, foreach=False),
 }
-
-
-def library(name):
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        raise NotAnswered(f"{name} is not installed") from None
-
-
-class Account:
-    """Bytes allocated, reserved, both peaks, and what the whole process holds on the device."""
-
-    def __init__(self):
-        self.told = {"figures": FIGURES}
-        self.told["context"] = outside_the_allocator()
-        self.mark("begin")
-
-    def mark(self, name):
-        torch.cuda.synchronize()
-        self.told[name] = bytes_and_peaks()
-
-    def end(self):
-        return self.told | {"outside the allocator": outside_the_allocator()}
 
 
 def loss_of(model, batch):
@@ -159,8 +129,6 @@ def language(config, head, length, vocabulary=None, **settings):
     return make, batch
 
 
-LLAMA = {"vocab_size": 128256, "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16,
-         "num_attention_heads": 32, "num_key_value_heads": 8, "tie_word_embeddings": True}  # fmt: skip
 QWEN = {"vocab_size": 151936, "hidden_size": 896, "intermediate_size": 4864, "num_hidden_layers": 24,
         "num_attention_heads": 14, "num_key_value_heads": 2, "tie_word_embeddings": True}  # fmt: skip
 QWEN3 = {"vocab_size": 151936, "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28,
@@ -196,7 +164,7 @@ MODELS = {
     "t5-small": ("transformers", *language("T5Config", "T5ForConditionalGeneration", 256, **T5)),
     "opt-125m": ("transformers", *language("OPTConfig", "OPTForCausalLM", 512, **OPT)),
     "pythia-160m": ("transformers", *language("GPTNeoXConfig", "GPTNeoXForCausalLM", 512, **PYTHIA)),
-    "llama-1b": ("transformers", *language("LlamaConfig", "LlamaForCausalLM", 512, **LLAMA)),
+    "llama-1b": ("transformers", *language("LlamaConfig", "LlamaForCausalLM", 512, **LLAMA_1B)),
     "qwen2-0.5b": ("transformers", *language("Qwen2Config", "Qwen2ForCausalLM", 512, **QWEN)),
     "qwen3-0.6b": ("transformers", *language("Qwen3Config", "Qwen3ForCausalLM", 512, **QWEN3)),
 }  # fmt: skip
@@ -217,12 +185,6 @@ SERVED = """
     resnet50 64 fp32 | resnet50 64 fp16 | vit_b_16 64 fp16 | convnext_tiny 64 fp32 | gpt2 8 fp16
     bert-base 64 fp16 | llama-1b 8 bf16 | qwen2-0.5b 8 fp16 | deeplabv3_resnet50 8 fp32 | t5-small 16 fp32
 """
-FLOATS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
-
-
-def lines(text):
-    return [one.split() for line in text.strip().splitlines() for one in line.split("|")]
-
 
 for name, count, optimizer, *mode in lines(TRAINED):
     source, make, batch = MODELS[name]

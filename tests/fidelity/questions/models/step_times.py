@@ -6,9 +6,9 @@ import statistics
 import time
 
 import torch
-from recorder.asking import NotAnswered
 from recorder.registry import Question, add
 from recorder.steps import without_initial_values
+from recorder.training import LLAMA_1B, library, lines
 from torch.nn import functional as F
 
 EXCLUSIVE = True
@@ -17,25 +17,21 @@ STEPS = 8
 
 
 def vision(name):
-    try:
-        import torchvision
-    except ImportError:
-        raise NotAnswered("torchvision is not installed") from None
+    library("torchvision")
+    import torchvision
+
     return torchvision.models.get_model(name, weights=None)
 
 
 def language(config, head, **settings):
-    try:
-        import transformers
-    except ImportError:
-        raise NotAnswered("transformers is not installed") from None
+    library("transformers")
+    import transformers
+
     made = getattr(transformers, config)(**settings)
     made.use_cache = False
     return getattr(transformers, head)(made)
 
 
-LLAMA = {"vocab_size": 128256, "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16,
-         "num_attention_heads": 32, "num_key_value_heads": 8, "tie_word_embeddings": True}  # fmt: skip
 MODELS = {
     "resnet50": lambda: vision("resnet50"),
     "vit_b_16": lambda: vision("vit_b_16"),
@@ -43,7 +39,7 @@ MODELS = {
     "mobilenet_v3_large": lambda: vision("mobilenet_v3_large"),
     "gpt2": lambda: language("GPT2Config", "GPT2LMHeadModel"),
     "bert-base": lambda: language("BertConfig", "BertForMaskedLM"),
-    "llama-1b": lambda: language("LlamaConfig", "LlamaForCausalLM", **LLAMA),
+    "llama-1b": lambda: language("LlamaConfig", "LlamaForCausalLM", **LLAMA_1B),
 }
 ROWS = """
     resnet50 64 224 fp32 | resnet50 64 224 tf32 | resnet50 64 224 amp | resnet50 64 224 amp-last
@@ -88,7 +84,7 @@ def ask(name, count, size, mode):
     return {part: round(statistics.median(found[3:]), 3) for part, found in times.items()}
 
 
-for row in (one.split() for line in ROWS.strip().splitlines() for one in line.split("|")):
+for row in lines(ROWS):
     name, count, size, mode = row
     given = (name, int(count), int(size), mode)
     add(Question(" ".join(row), lambda given=given: ask(*given), seconds=100))

@@ -4,6 +4,7 @@ import math
 
 import torch
 from recorder.registry import Question, generated, question
+from recorder.training import lines
 from torch.nn import functional as F
 
 
@@ -113,9 +114,7 @@ def of_convolution(n, c, s, o, k, stride, groups, dimensions=2, last=False):
 
 @generated
 def convolutions():
-    for line in (
-        one.strip() for row in CONVOLUTIONS.strip().splitlines() for one in row.split("|")
-    ):
+    for line in map(" ".join, lines(CONVOLUTIONS)):
         shape = [int(word) for word in line.split()]
         yield Question(f"conv1d {line}", lambda s=shape: of_convolution(*s, dimensions=1))
         yield Question(f"conv2d {line}", lambda s=shape: of_convolution(*s))
