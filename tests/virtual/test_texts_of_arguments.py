@@ -18,10 +18,8 @@ SAID = {
         lambda: torch.addmm(drawn(1, 2, 3), drawn(2, 2), drawn(2, 3)),
         "expand(torch.cuda.FloatTensor{[1, 2, 3]}, size=[2, 3]): the number of sizes provided (2) must be",
     ),
-    "fft": (
-        lambda: torch.fft.fft(drawn(0, 5)[:, :0].reshape(0, 5), dim=0, n=None),
-        "Invalid number of data points",
-    ),
+    "fft": (lambda: torch.fft.fft(drawn(5, 0)), "Invalid number of data points (0) specified"),
+    "fft of no rows": (lambda: torch.fft.fft(drawn(0, 5)), "cuFFT error: CUFFT_INVALID_SIZE"),
     "backend": (
         lambda: torch.hstack([drawn(3), drawn(3).to_sparse()]),
         "Could not run 'aten::_values' with arguments from the 'CUDA' backend",

@@ -279,7 +279,7 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
   const std::size_t results = op.schema().returns().size();
   // Taken while the results exist, as by CUDA's kernels.
   c10::SmallVector<c10::DataPtr, 2> held;
-  const bool takes_last = is_dispensable(workspace_);
+  const bool takes_last = takes_dispensable_memory();
   if (!taken.empty() && !takes_last) held = take(taken, aliases.device());
   for (std::size_t i = stack->size() - results; i < stack->size(); ++i) {
     IValue& result = (*stack)[i];
@@ -297,7 +297,7 @@ c10::SmallVector<c10::DataPtr, 2> AliasKernel::take(const Workspaces& blocks,
   try {
     return take_workspaces(blocks, device);
   } catch (const c10::OutOfMemoryError&) {
-    if (!is_dispensable(workspace_)) throw;
+    if (!takes_dispensable_memory()) throw;
     return {};
   }
 }

@@ -19,6 +19,7 @@
 
 #include "runtime/device/spec.h"
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/operators/convolution_call.h"
 
 namespace torchport::vdev {
 
@@ -65,47 +66,29 @@ bool multiplies_matrices(const IValue* factors) {
   return a.size(-2) > 1 && b.size(-1) > 1 && inner >= (is_batch ? kLeastOfBatch : kLeast);
 }
 
-bool is_channels_last(const at::Tensor& input) {
-  return input.suggest_memory_format() != at::MemoryFormat::Contiguous;
-}
-
-struct Convolved {
-  const at::Tensor& input;
-  const at::Tensor& weight;
-  std::int64_t groups;
-};
-
 // Tensor cores take four channels at a time.
-bool suits_tensor_cores(const Convolved& call, std::int64_t least_channels) {
-  const std::int64_t channels = call.input.size(1);
-  if (call.groups > 1 && call.groups == channels) return false;  // a kernel of PyTorch's own
+bool suits_tensor_cores(const ConvolutionCall& call, std::int64_t least_channels) {
+  if (call.is_depthwise()) return false;
   std::int64_t places = call.input.size(0);
   for (std::int64_t i = 2; i < call.input.dim(); ++i) places *= call.input.size(i);
-  return channels >= least_channels && places > 1;
+  return call.input.size(1) >= least_channels && places > 1;
 }
 
-// _convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 bool convolution_suits(const IValue* arguments) {
   if (!is_float(arguments[0]) || !is_float(arguments[1])) return false;
-  const Convolved call{arguments[0].toTensor(), arguments[1].toTensor(), arguments[8].toInt()};
+  const ConvolutionCall call = convolution_of(arguments);
   if (call.input.dim() < 3) return false;
-  const bool is_last = is_channels_last(call.input);
-  if (arguments[6].toBool()) return suits_tensor_cores(call, 64) && is_last;
+  const bool is_last = call.is_channels_last();
+  if (call.is_transposed()) return suits_tensor_cores(call, 64) && is_last;
   return suits_tensor_cores(call, is_last || call.input.dim() == 5 ? 16 : 32);
 }
 
-bool has_one_place(const at::Tensor& weight) {
-  return weight.numel() == weight.size(0) * weight.size(1);
-}
-
-// convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation,
-// transposed, output_padding, groups, output_mask)
 bool gradient_suits(const IValue* arguments) {
   if (!is_float(arguments[0]) || !is_float(arguments[1]) || !is_float(arguments[2])) return false;
-  const Convolved call{arguments[1].toTensor(), arguments[2].toTensor(), arguments[9].toInt()};
+  const ConvolutionCall call = convolution_of_gradient(arguments);
   if (call.input.dim() < 3) return false;
-  if (is_channels_last(call.input)) return suits_tensor_cores(call, 16);
-  return has_one_place(call.weight) && suits_tensor_cores(call, 64);
+  if (call.is_channels_last()) return suits_tensor_cores(call, 16);
+  return call.has_one_place() && suits_tensor_cores(call, 64);
 }
 
 // Whether an argument with this name is multiplied.

@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/operators/convolution_call.h"
 #include "runtime/virtual/operators/tf32.h"
 
 namespace torchport::vdev {
@@ -28,41 +29,29 @@ bool have_tensor_cores(at::ScalarType type) {
   return type == at::kFloat && profile->major >= kAmpereTf32 && convolutions_may_use_tf32();
 }
 
-struct Shapes {
-  const Tensor& input;
-  const Tensor& weight;
-  std::int64_t groups;
-  bool strided;
-};
-
 bool is_strided_by_more(const IValue& stride) {
   const auto steps = stride.toDimVector();
   return std::any_of(steps.begin(), steps.end(), [](std::int64_t step) { return step != 1; });
 }
 
-bool is_copied(const Shapes& call) {
+bool is_copied(const ConvolutionCall& call) {
   constexpr std::int64_t kLeastOfHalves = 16;
   constexpr std::int64_t kLeastOfFloats = 32;
   const at::ScalarType type = call.input.scalar_type();
   if (call.input.dim() < 3 || call.weight.dim() != call.input.dim()) return false;
   if (call.weight.scalar_type() != type || !have_tensor_cores(type)) return false;
-  if (call.input.suggest_memory_format() != at::MemoryFormat::Contiguous) return false;
-  const std::int64_t channels = call.input.size(1);
-  if (channels < (type == at::kFloat ? kLeastOfFloats : kLeastOfHalves)) return false;
-  if (call.groups > 1 && call.groups == channels) return false;  // a kernel of PyTorch's own
-  const bool has_one_place = call.weight.numel() == call.weight.size(0) * call.weight.size(1);
-  return !has_one_place || call.strided;  // else a product of matrices
+  if (call.is_channels_last() || call.is_depthwise()) return false;
+  if (call.input.size(1) < (type == at::kFloat ? kLeastOfFloats : kLeastOfHalves)) return false;
+  return !call.has_one_place() || is_strided_by_more(call.stride());  // else a product of matrices
 }
 
-// Of both batch and channels, `channels` of them, and each place of the output.
-std::int64_t output_elements(const IValue* arguments) {
-  const Tensor& input = arguments[0].toTensor();
-  const Tensor& weight = arguments[1].toTensor();
-  const auto stride = arguments[3].toDimVector(), padding = arguments[4].toDimVector(),
-             dilation = arguments[5].toDimVector(), more = arguments[7].toDimVector();
-  const bool transposed = arguments[6].toBool();
+std::int64_t output_elements(const ConvolutionCall& call) {
+  const Tensor &input = call.input, &weight = call.weight;
+  const auto stride = call.stride().toDimVector(), padding = call.padding().toDimVector(),
+             dilation = call.dilation().toDimVector(), more = call.output_padding().toDimVector();
+  const bool transposed = call.is_transposed();
   std::int64_t count =
-      input.size(0) * (transposed ? weight.size(1) * arguments[8].toInt() : weight.size(0));
+      input.size(0) * (transposed ? weight.size(1) * call.groups() : weight.size(0));
   const auto at_place = [](const auto& list, std::size_t i) {
     return list.empty() ? std::int64_t{0} : list[std::min(i, list.size() - 1)];
   };
@@ -79,7 +68,7 @@ std::int64_t output_elements(const IValue* arguments) {
   return count;
 }
 
-ConvolutionBlocks block_for(const Shapes& call, std::int64_t output) {
+ConvolutionBlocks block_for(const ConvolutionCall& call, std::int64_t output) {
   const std::int64_t elements = call.input.numel() + call.weight.numel() + output;
   return {elements * static_cast<std::int64_t>(call.input.element_size())};
 }
@@ -87,15 +76,13 @@ ConvolutionBlocks block_for(const Shapes& call, std::int64_t output) {
 }  // namespace
 
 ConvolutionBlocks bytes_of_convolution(const IValue* arguments) {
-  const Shapes call{arguments[0].toTensor(), arguments[1].toTensor(), arguments[8].toInt(),
-                    is_strided_by_more(arguments[3])};
+  const ConvolutionCall call = convolution_of(arguments);
   if (!is_copied(call)) return {};
-  return block_for(call, output_elements(arguments));
+  return block_for(call, output_elements(call));
 }
 
 ConvolutionBlocks bytes_of_convolution_gradient(const IValue* arguments) {
-  const Shapes call{arguments[1].toTensor(), arguments[2].toTensor(), arguments[9].toInt(),
-                    is_strided_by_more(arguments[4])};
+  const ConvolutionCall call = convolution_of_gradient(arguments);
   if (!is_copied(call)) return {};
   return block_for(call, arguments[0].toTensor().numel());
 }
