@@ -25,7 +25,7 @@ else()
 endif()
 
 # Their licences ask to be passed on with the program.
-foreach(_package libcli11-dev libdtl-dev libexpected-dev libfmt-dev libminizip-dev libsqlite3-dev
+foreach(_package libboost-context-dev libcli11-dev libdtl-dev libexpected-dev libfmt-dev libminizip-dev libsqlite3-dev
     libtomlplusplus-dev libxxhash-dev nlohmann-json3-dev zlib1g-dev)
   if(EXISTS /usr/share/doc/${_package}/copyright)
     string(REGEX REPLACE "-dev$" "" _name ${_package})

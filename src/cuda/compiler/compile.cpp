@@ -1,0 +1,287 @@
+#include "cuda/compiler/compile.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/process.h"
+#include "base/temporary_folder.h"
+#include "cuda/source/rewrite.h"
+
+namespace torchport::cuda {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+// The toolkit that a compilation pretends to be.
+constexpr int kMajor = 13;
+constexpr int kMinor = 0;
+constexpr int kBuild = 88;
+
+bool ends_with_any(const std::string& path, std::initializer_list<std::string_view> ends) {
+  return std::any_of(ends.begin(), ends.end(),
+                     [&](std::string_view end) { return path.ends_with(end); });
+}
+
+class Compilation {
+ public:
+  Compilation(const NvccOptions& options, const Toolkit& toolkit, base::TemporaryFolder folder)
+      : options_(options), toolkit_(toolkit), folder_(std::move(folder)) {}
+
+  base::Result<int> run() {
+    if (options_.phase == Phase::kNothing) return empty_object();
+    for (const std::string& input : options_.inputs) {
+      if (input.starts_with("-l") || !is_source(input)) {
+        objects_.push_back(input);
+        continue;
+      }
+      std::error_code error;
+      if (!fs::exists(input, error))
+        return base::fail(base::ErrorCode::kIo, "there is no such file", input);
+      auto done = is_cuda(input) ? cuda_source(input) : host_source(input);
+      if (!done || *done != 0) return done;
+    }
+    if (objects_.empty() && options_.inputs.empty())
+      return base::fail(base::ErrorCode::kUsage, "no input file; try `torchport nvcc x.cu -o x`");
+    if (options_.phase == Phase::kLink) return link();
+    if (options_.phase == Phase::kLibrary) return library();
+    return 0;
+  }
+
+ private:
+  [[nodiscard]] bool is_source(const std::string& path) const {
+    if (!options_.language.empty() && !ends_with_any(path, {".o", ".a", ".so"})) return true;
+    return ends_with_any(path, {".cu", ".cpp", ".cc", ".cxx", ".c", ".ii", ".i", ".cuh", ".C"});
+  }
+  [[nodiscard]] bool is_cuda(const std::string& path) const {
+    return options_.language.empty() ? ends_with_any(path, {".cu", ".cuh"})
+                                     : options_.language == "cu";
+  }
+
+  // Where the object of a source goes.
+  [[nodiscard]] std::string object_of(const std::string& source) {
+    if (options_.phase == Phase::kCompile) {
+      if (!options_.output.empty()) return options_.output;
+      const fs::path name = fs::path(source).stem().string() + ".o";
+      return options_.output_folder.empty() ? name.string()
+                                            : (fs::path(options_.output_folder) / name).string();
+    }
+    return folder_.file(fmt::format("{}-{}.o", objects_.size(), fs::path(source).stem().string()));
+  }
+
+  base::Result<int> execute(const Words& words) {
+    if (options_.verbose) fmt::print(stderr, "#$ {}\n", fmt::join(words, " "));
+    if (options_.dry_run) return 0;
+    auto ended = base::run({.words = words});
+    if (!ended) {
+      return base::fail(base::ErrorCode::kIo,
+                        fmt::format("there is no host compiler {} (Debian: apt install g++)",
+                                    words.front()));
+    }
+    std::fputs(ended->output.c_str(), stdout);
+    std::fputs(ended->errors.c_str(), stderr);
+    return ended->status();
+  }
+
+  // What both kinds of sources are preprocessed with.
+  void add_preprocess(Words& words) const {
+    words.insert(words.end(), options_.preprocess.begin(), options_.preprocess.end());
+    words.push_back("-I" + toolkit_.folder + "/include");
+    for (const std::string& one : toolkit_.includes) {
+      words.emplace_back("-isystem");
+      words.push_back(one);
+    }
+  }
+
+  void add_dependencies(Words& words, const std::string& object) const {
+    words.insert(words.end(), options_.dependencies.begin(), options_.dependencies.end());
+    const auto has = [&](std::string_view flag) {
+      return std::find(options_.dependencies.begin(), options_.dependencies.end(), flag) !=
+             options_.dependencies.end();
+    };
+    if ((has("-MD") || has("-MMD")) && !has("-MF")) {
+      words.emplace_back("-MF");
+      words.push_back(fs::path(object).replace_extension(".d").string());
+    }
+    if (!options_.dependencies.empty() && !has("-MT") && !has("-MQ")) {
+      words.emplace_back("-MT");
+      words.push_back(object);
+    }
+  }
+
+  [[nodiscard]] Words language_words() const {
+    Words words{fmt::format("-std={}", gnu_standard())};
+    for (const std::string& one : {fmt::format("-D__CUDACC_VER_MAJOR__={}", kMajor),
+                                   fmt::format("-D__CUDACC_VER_MINOR__={}", kMinor),
+                                   fmt::format("-D__CUDACC_VER_BUILD__={}", kBuild),
+                                   fmt::format("-D__CUDA_ARCH__={}0", options_.architecture),
+                                   fmt::format("-D__CUDA_ARCH_LIST__={}0", options_.architecture),
+                                   std::string("-D__CUDA_ARCH_FEAT_SM90_ALL=1"),
+                                   std::string("-D__CUDACC__"), std::string("-D__NVCC__"),
+                                   std::string("-D__TORCHPORT_NVCC__"),
+                                   std::string("-D__CUDA_API_PER_THREAD_DEFAULT_STREAM_OFF")})
+      words.push_back(one);
+    std::erase(words, "-D__CUDA_API_PER_THREAD_DEFAULT_STREAM_OFF");
+    if (options_.architecture != 90) std::erase(words, "-D__CUDA_ARCH_FEAT_SM90_ALL=1");
+    if (options_.extended_lambda) words.emplace_back("-D__CUDACC_EXTENDED_LAMBDA__");
+    if (options_.relaxed_constexpr) words.emplace_back("-D__CUDACC_RELAXED_CONSTEXPR__");
+    if (options_.relocatable) words.emplace_back("-D__CUDACC_RDC__");
+    if (options_.fast_math) words.emplace_back("-D__USE_FAST_MATH__");
+    if (options_.debug) words.emplace_back("-D__CUDACC_DEBUG__");
+    return words;
+  }
+
+  // nvcc's "c++17" is that of its host compiler, with GNU's extensions.
+  [[nodiscard]] std::string gnu_standard() const {
+    return options_.standard.starts_with("c++") ? "gnu" + options_.standard.substr(1)
+                                                : options_.standard;
+  }
+
+  base::Result<int> cuda_source(const std::string& source) {
+    const std::string object = object_of(source);
+    Words words{options_.host_compiler, "-E", "-x", "c++"};
+    for (const std::string& one : options_.host)
+      if (!one.starts_with("-g")) words.push_back(one);
+    for (std::string& one : language_words()) words.push_back(std::move(one));
+    words.emplace_back("-include");
+    words.emplace_back("cuda_runtime.h");
+    add_preprocess(words);
+    const std::string expanded =
+        folder_.file(fmt::format("{}-{}.ii", objects_.size(), fs::path(source).stem().string()));
+    if (options_.phase == Phase::kDependencies || options_.phase == Phase::kPreprocess) {
+      add_dependencies(words, fs::path(source).stem().string() + ".o");
+      if (options_.phase == Phase::kDependencies) std::erase(words, "-E");
+      words.push_back(source);
+      if (!options_.output.empty()) {
+        words.emplace_back("-o");
+        words.push_back(options_.output);
+      }
+      return execute(words);
+    }
+    add_dependencies(words, object);
+    words.insert(words.end(), {source, "-o", expanded});
+    if (auto done = execute(words); !done || *done != 0) return done;
+    const std::string rewritten = folder_.file(
+        fmt::format("{}-{}.cudafe.ii", objects_.size(), fs::path(source).stem().string()));
+    if (!options_.dry_run) {
+      if (auto done = rewrite_file(expanded, rewritten); !done)
+        return tl::make_unexpected(done.error());
+    }
+    if (auto done = execute(compile_words(rewritten, object)); !done || *done != 0) return done;
+    if (options_.keep) {
+      std::error_code ignored;
+      fs::copy_file(rewritten, fs::path(rewritten).filename(),
+                    fs::copy_options::overwrite_existing, ignored);
+    }
+    objects_.push_back(object);
+    return 0;
+  }
+
+  base::Result<void> rewrite_file(const std::string& from, const std::string& to) const {
+    std::ifstream in(from, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    RewriteOptions how;
+    how.relocatable = options_.relocatable;
+    auto result = rewrite(text, how);
+    if (!result) return tl::make_unexpected(result.error());
+    std::ofstream out(to, std::ios::binary);
+    out << *result;
+    out.close();
+    if (!out) return base::fail(base::ErrorCode::kIo, "cannot be written", to);
+    return {};
+  }
+
+  [[nodiscard]] Words compile_words(const std::string& source, const std::string& object) const {
+    Words words{options_.host_compiler, "-c", "-x", "c++-cpp-output",
+                fmt::format("-std={}", gnu_standard())};
+    // nvcc compiles device code with -O3 unless it is told otherwise.
+    words.push_back(options_.debug ? "-O0" : "-O" + (options_.optimize.empty() ? "3" : options_.optimize));
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0)
+      words.insert(words.end(), {"-mavx2", "-mfma", "-mf16c"});
+    words.push_back(options_.contract ? "-ffp-contract=fast" : "-ffp-contract=off");
+    words.insert(words.end(), {"-Wno-unknown-pragmas", "-Wno-attributes", "-Wno-unused-value"});
+    if (options_.no_warnings) words.emplace_back("-w");
+    words.insert(words.end(), options_.host.begin(), options_.host.end());
+    words.insert(words.end(), {source, "-o", object});
+    return words;
+  }
+
+  base::Result<int> host_source(const std::string& source) {
+    const std::string object = object_of(source);
+    Words words{options_.host_compiler};
+    if (options_.phase == Phase::kPreprocess) words.emplace_back("-E");
+    if (options_.phase != Phase::kPreprocess && options_.phase != Phase::kDependencies)
+      words.emplace_back("-c");
+    const bool is_c = options_.language == "c" || (options_.language.empty() && source.ends_with(".c"));
+    if (!options_.language.empty()) words.insert(words.end(), {"-x", options_.language});
+    if (!is_c) words.push_back(fmt::format("-std={}", gnu_standard()));
+    if (!options_.optimize.empty()) words.push_back("-O" + options_.optimize);
+    if (options_.no_warnings) words.emplace_back("-w");
+    words.insert(words.end(), options_.host.begin(), options_.host.end());
+    add_preprocess(words);
+    add_dependencies(words, object);
+    words.push_back(source);
+    if (options_.phase == Phase::kPreprocess || options_.phase == Phase::kDependencies) {
+      if (!options_.output.empty()) words.insert(words.end(), {"-o", options_.output});
+      return execute(words);
+    }
+    words.insert(words.end(), {"-o", object});
+    auto done = execute(words);
+    objects_.push_back(object);
+    return done;
+  }
+
+  base::Result<int> link() {
+    Words words{options_.host_compiler};
+    if (options_.shared) words.emplace_back("-shared");
+    for (const std::string& one : options_.host)
+      if (!one.starts_with("-W") || one.starts_with("-Wl,")) words.push_back(one);
+    words.insert(words.end(), {"-o", options_.output.empty() ? "a.out" : options_.output});
+    words.insert(words.end(), objects_.begin(), objects_.end());
+    words.insert(words.end(), options_.link.begin(), options_.link.end());
+    const std::string libraries = toolkit_.folder + "/lib64";
+    words.insert(words.end(), {"-L" + libraries, "-Wl,-rpath," + libraries, "-lcudart", "-lpthread",
+                               "-ldl", "-lrt"});
+    return execute(words);
+  }
+
+  base::Result<int> library() {
+    Words words{"ar", "rcs", options_.output.empty() ? "a.a" : options_.output};
+    words.insert(words.end(), objects_.begin(), objects_.end());
+    return execute(words);
+  }
+
+  // -dlink: the device code of the objects is linked by the host's linker; what is asked for is an object.
+  base::Result<int> empty_object() {
+    const std::string source = folder_.file("device_link.cpp");
+    std::ofstream(source) << "\n";
+    return execute({options_.host_compiler, "-c", "-fPIC", source, "-o",
+                    options_.output.empty() ? "a_dlink.o" : options_.output});
+  }
+
+  const NvccOptions& options_;
+  const Toolkit& toolkit_;
+  base::TemporaryFolder folder_;
+  Words objects_;
+};
+
+}  // namespace
+
+base::Result<int> compile(const NvccOptions& options, const Toolkit& toolkit) {
+  auto folder = base::TemporaryFolder::make("torchport-nvcc");
+  if (!folder) return tl::make_unexpected(folder.error());
+  return Compilation(options, toolkit, std::move(*folder)).run();
+}
+
+}  // namespace torchport::cuda

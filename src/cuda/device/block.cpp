@@ -1,0 +1,423 @@
+#include "cuda/device/block.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include "cuda/device/error_codes.h"
+
+namespace torchport::cuda {
+
+namespace fcontext = boost::context::detail;
+
+extern "C" __thread Walk* torchport_cuda_walk = nullptr;
+
+namespace {
+
+thread_local Block* here = nullptr;
+
+// The thread behind the one before it, by its number.
+::uint3 place_of(unsigned number, const ::dim3& block) {
+  return {number % block.x, number / block.x % block.y, number / block.x / block.y};
+}
+
+}  // namespace
+
+Block::Block() {
+  for (auto& barrier : barriers_) barrier.waiting.reserve(kLanes);
+}
+
+Block* Block::current() {
+  return here;
+}
+
+void Block::run(Launch& launch, ::uint3 place) {
+  launch_ = &launch;
+  place_ = place;
+  const ::dim3& size = launch.sizes.block;
+  threads_ = size.x * size.y * size.z;
+  live_ = threads_;
+  started_ = 0;
+  converging_ = 0;
+  yields_ = 0;
+  ready_first_ = ready_last_ = nullptr;
+  ready_count_ = 0;
+  const unsigned warps = (threads_ + kLanes - 1) / kLanes;
+  for (unsigned i = 0; i < warps; ++i) {
+    warps_[i].gone = 0;
+    warps_[i].pending.clear();
+    warps_[i].converging.clear();
+  }
+  if (threads_ % kLanes != 0) warps_[warps - 1].gone = ~0U << (threads_ % kLanes);
+  for (Barrier& barrier : barriers_) {
+    barrier.waiting.clear();
+    barrier.arrived = barrier.wanted = 0;
+  }
+  here = this;
+  running_ = &root_;
+  switch_to(start());
+  here = nullptr;
+  torchport_cuda_walk = nullptr;
+  if (launch.failed) {
+    // What waits is abandoned.
+    pool_.reset();
+    free_exchanges_.clear();
+    for (const auto& one : exchanges_) free_exchanges_.push_back(one.get());
+  }
+}
+
+unsigned Block::thread() const {
+  const Walk& walk = running_->walk;
+  if (running_->one_thread) return running_->thread;
+  const ::dim3& size = launch_->sizes.block;
+  return static_cast<unsigned>(walk.x) +
+         size.x * (static_cast<unsigned>(walk.y) + size.y * static_cast<unsigned>(walk.z));
+}
+
+// ---- fibers ----
+
+void Block::enter(fcontext::transfer_t from) {
+  Block& block = *here;
+  block.resumed(from);
+  block.launch_->kernel.threads(block.launch_->body, block.running_->walk);
+  block.ended();
+}
+
+void Block::resumed(fcontext::transfer_t from) {
+  static_cast<Fiber*>(from.data)->context = from.fctx;
+  if (dead_ != nullptr) {
+    pool_.give(dead_);
+    dead_ = nullptr;
+  }
+}
+
+void Block::switch_to(Fiber* fiber) {
+  Fiber* me = running_;
+  if (fiber == me) return;
+  running_ = fiber;
+  torchport_cuda_walk = fiber == &root_ ? nullptr : &fiber->walk;
+  resumed(fcontext::jump_fcontext(fiber->context, me));
+}
+
+// A walk for the threads that have not begun.
+Fiber* Block::start() {
+  Fiber* fiber = pool_.take(&Block::enter);
+  const ::dim3& size = launch_->sizes.block;
+  const ::uint3 at = place_of(started_, size);
+  fiber->walk = {Count(at.x), Count(at.y), Count(at.z), Count(size.x),
+                 place_,      size,        launch_->sizes.grid};
+  fiber->first = started_;
+  return fiber;
+}
+
+// The fiber of the thread that runs. Its walk, if it is one, ends with this thread.
+Fiber& Block::own() {
+  Fiber& me = *running_;
+  yields_ = 0;
+  if (!me.one_thread) {
+    me.thread = thread();
+    me.one_thread = true;
+    me.walk.end = Count(0);
+    started_ = me.thread + 1;
+    if (me.first < me.thread) mark_gone(me.first, me.thread);
+  }
+  let_go(me);
+  return me;
+}
+
+void Block::ended() {
+  Fiber& me = *running_;
+  yields_ = 0;
+  let_go(me);
+  if (me.one_thread) {
+    mark_gone(me.thread, me.thread + 1);
+  } else {
+    started_ = threads_;
+    mark_gone(me.first, threads_);
+  }
+  Fiber* following = next();
+  dead_ = &me;
+  switch_to(following);
+  __builtin_unreachable();
+}
+
+void Block::make_ready(Fiber* fiber) {
+  fiber->next = nullptr;
+  (ready_last_ == nullptr ? ready_first_ : ready_last_->next) = fiber;
+  ready_last_ = fiber;
+  ++ready_count_;
+}
+
+// What runs when the running thread cannot go on.
+Fiber* Block::next() {
+  while (true) {
+    if (launch_->failed) return &root_;
+    if (ready_first_ != nullptr) {
+      Fiber* fiber = ready_first_;
+      ready_first_ = fiber->next;
+      if (ready_first_ == nullptr) ready_last_ = nullptr;
+      --ready_count_;
+      return fiber;
+    }
+    const bool warp_has_begun = started_ == threads_ || started_ % kLanes == 0;
+    if (warp_has_begun && release_converging()) continue;
+    if (started_ < threads_) return start();
+    if (live_ == 0) return &root_;
+    if (release_incomplete()) continue;
+    launch_->fail(kLaunchFailure, who_waits());
+  }
+}
+
+void Block::mark_gone(unsigned from, unsigned to) {
+  live_ -= to - from;
+  for (unsigned i = from; i < to; ++i) warps_[i / kLanes].gone |= 1U << (i % kLanes);
+  for (unsigned w = from / kLanes; w <= (to - 1) / kLanes; ++w) settle(warps_[w]);
+  settle_barrier(barriers_[0]);
+  settle_barrier(barriers_[kGridBarrier]);
+}
+
+void Block::yield() {
+  const std::size_t before = yields_;
+  Fiber& me = own();
+  yields_ = before + 1;
+  if (yields_ > ready_count_ + 1) {
+    release_converging();
+    sched_yield();  // what it waits for may be done by another block
+  }
+  if (launch_->failed) switch_to(&root_);
+  make_ready(&me);
+  switch_to(started_ < threads_ ? start() : next());
+}
+
+void Block::fail(int error, const std::string& text) {
+  launch_->fail(error, text);
+  switch_to(&root_);
+  __builtin_unreachable();
+}
+
+// ---- barriers ----
+
+bool Block::settle_barrier(Barrier& barrier) {
+  if (barrier.waiting.empty()) return false;
+  const unsigned wanted = barrier.wanted == 0 ? live_ : barrier.wanted;
+  if (barrier.arrived < wanted) return false;
+  if (&barrier == &barriers_[kGridBarrier] && launch_->barrier != nullptr &&
+      !launch_->barrier->wait())
+    return false;  // failed elsewhere: next() ends the block
+  std::sort(barrier.waiting.begin(), barrier.waiting.end(),
+            [](const Fiber* a, const Fiber* b) { return a->thread < b->thread; });
+  for (Fiber* one : barrier.waiting) make_ready(one);
+  barrier.waiting.clear();
+  barrier.arrived = barrier.wanted = 0;
+  return true;
+}
+
+void Block::wait(unsigned number, unsigned threads, bool wait, const Site& site) {
+  Fiber& me = own();
+  Barrier& barrier = barriers_[number];
+  barrier.wanted = threads;
+  ++barrier.arrived;
+  if (!wait) {
+    settle_barrier(barrier);
+    return;
+  }
+  sites_[me.thread] = site;
+  barrier.waiting.push_back(&me);
+  settle_barrier(barrier);
+  switch_to(next());
+}
+
+// ---- warps ----
+
+void Block::let_go(Fiber& fiber) {
+  auto* held = static_cast<Exchange*>(fiber.held);
+  if (held == nullptr) return;
+  fiber.held = nullptr;
+  if (--held->readers == 0) free_exchanges_.push_back(held);
+}
+
+// All that will come have come. They go on in the order of their lanes, but for the one that runs.
+void Block::complete(Warp& warp, Exchange& exchange, const Fiber* runs) {
+  warp.pending.erase(std::find(warp.pending.begin(), warp.pending.end(), &exchange));
+  exchange.readers = static_cast<unsigned>(std::popcount(exchange.arrived));
+  for (Fiber* one : exchange.waiting) {
+    if (one == nullptr) continue;
+    one->held = &exchange;
+    if (one != runs) make_ready(one);
+  }
+}
+
+void Block::settle(Warp& warp) {
+  for (std::size_t i = 0; i < warp.pending.size();) {
+    Exchange& one = *warp.pending[i];
+    if (((one.arrived | warp.gone) & one.mask) == one.mask)
+      complete(warp, one, nullptr);
+    else
+      ++i;
+  }
+}
+
+const void* Block::exchange(unsigned mask, const void* mine, std::size_t bytes, const Site& site) {
+  Fiber& me = own();
+  const unsigned lane = me.thread % kLanes;
+  Warp& warp = warps_[me.thread / kLanes];
+  // A lane that is not in its own mask gets no value of others.
+  if ((mask >> lane & 1U) == 0) mask = 1U << lane;
+  const auto found =
+      std::find_if(warp.pending.begin(), warp.pending.end(), [&](const Exchange* one) {
+        return one->mask == mask && one->bytes == bytes && (one->arrived >> lane & 1U) == 0;
+      });
+  Exchange* it = found == warp.pending.end() ? nullptr : *found;
+  if (it == nullptr) {
+    if (free_exchanges_.empty()) {
+      exchanges_.push_back(std::make_unique<Exchange>());
+      free_exchanges_.push_back(exchanges_.back().get());
+    }
+    it = free_exchanges_.back();
+    free_exchanges_.pop_back();
+    it->mask = mask;
+    it->arrived = 0;
+    it->bytes = bytes;
+    it->waiting.fill(nullptr);
+    const std::size_t units = (kLanes * bytes + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t);
+    if (it->values.size() < units) it->values.resize(units);
+    warp.pending.push_back(it);
+  }
+  auto* values = reinterpret_cast<char*>(it->values.data());
+  if (bytes > 0) std::memcpy(values + lane * bytes, mine, bytes);
+  it->arrived |= 1U << lane;
+  it->waiting[lane] = &me;
+  if (((it->arrived | warp.gone) & mask) == mask) {
+    complete(warp, *it, &me);
+    return values;
+  }
+  sites_[me.thread] = site;
+  switch_to(next());
+  return values;
+}
+
+unsigned Block::active_lanes(const void* site) {
+  Fiber& me = own();
+  me.waits_at = site;
+  warps_[me.thread / kLanes].converging.push_back(&me);
+  ++converging_;
+  switch_to(next());
+  return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(me.waits_at));
+}
+
+// Every lane has come as far as it can: those at one call are active there together.
+bool Block::release_converging() {
+  if (converging_ == 0) return false;
+  for (unsigned w = 0; w * kLanes < threads_; ++w) {
+    auto& all = warps_[w].converging;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i] == nullptr) continue;
+      const void* site = all[i]->waits_at;
+      unsigned lanes = 0;
+      for (std::size_t j = i; j < all.size(); ++j)
+        if (all[j] != nullptr && all[j]->waits_at == site) lanes |= 1U << (all[j]->thread % kLanes);
+      for (std::size_t j = i; j < all.size(); ++j) {
+        if (all[j] == nullptr || all[j]->waits_at != site) continue;
+        Fiber* one = all[j];
+        all[j] = nullptr;
+        one->waits_at = reinterpret_cast<const void*>(std::uintptr_t{lanes});
+        make_ready(one);
+      }
+    }
+    all.clear();
+  }
+  converging_ = 0;
+  return true;
+}
+
+// A mask names lanes that wait elsewhere. A GPU goes on with those that came.
+bool Block::release_incomplete() {
+  for (unsigned w = 0; w * kLanes < threads_; ++w) {
+    if (warps_[w].pending.empty()) continue;
+    complete(warps_[w], *warps_[w].pending.front(), nullptr);
+    return true;
+  }
+  return false;
+}
+
+std::string Block::who_waits() const {
+  std::vector<std::pair<Site, unsigned>> groups;
+  for (const Barrier& barrier : barriers_) {
+    for (const Fiber* one : barrier.waiting) {
+      const Site& site = sites_[one->thread];
+      auto found = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
+        return group.first.line == site.line && std::strcmp(group.first.file, site.file) == 0;
+      });
+      if (found == groups.end()) found = groups.insert(found, {site, 0});
+      ++found->second;
+    }
+  }
+  std::string text = fmt::format("block ({}, {}, {}): not all threads reach the same barrier",
+                                 place_.x, place_.y, place_.z);
+  for (const auto& [site, count] : groups)
+    text += fmt::format("; {} of {} wait in {} at {}:{}", count, threads_, site.what, site.file,
+                        site.line);
+  if (live_ < threads_) text += fmt::format("; {} have ended", threads_ - live_);
+  return text;
+}
+
+// ---- what kernels call ----
+
+void wait_for_block(const Site& site) {
+  if (Block* block = Block::current()) block->wait(0, 0, true, site);
+}
+
+void wait_for_threads(unsigned number, unsigned threads, bool wait, const Site& site) {
+  if (Block* block = Block::current()) block->wait(number % kGridBarrier, threads, wait, site);
+}
+
+void wait_for_grid(const Site& site) {
+  Block* block = Block::current();
+  if (block == nullptr) return;
+  if (block->launch().barrier == nullptr && block->launch().sizes.grid.x *
+      block->launch().sizes.grid.y * block->launch().sizes.grid.z > 1)
+    block->fail(kLaunchFailure,
+                fmt::format("the whole grid waits at {}:{}, but the launch was not a cooperative one; "
+                            "use cudaLaunchCooperativeKernel",
+                            site.file, site.line));
+  block->wait(kGridBarrier, 0, true, site);
+}
+
+const void* exchange(unsigned mask, const void* mine, std::size_t bytes, const Site& site) {
+  Block* block = Block::current();
+  return block == nullptr ? mine : block->exchange(mask, mine, bytes, site);
+}
+
+unsigned active_lanes(const void* site) {
+  Block* block = Block::current();
+  return block == nullptr ? 1 : block->active_lanes(site);
+}
+
+void yield() {
+  if (Block* block = Block::current()) block->yield();
+}
+
+unsigned lane_of_thread() {
+  const Block* block = Block::current();
+  return block == nullptr ? 0 : block->thread() % kLanes;
+}
+
+unsigned warp_of_thread() {
+  const Block* block = Block::current();
+  return block == nullptr ? 0 : block->thread() / kLanes;
+}
+
+std::size_t dynamic_shared_bytes() {
+  const Block* block = Block::current();
+  return block == nullptr ? 0 : block->launch().sizes.shared;
+}
+
+void trap(const char* why) {
+  if (Block* block = Block::current()) block->fail(kLaunchFailure, why);
+  std::abort();
+}
+
+}  // namespace torchport::cuda

@@ -1,0 +1,115 @@
+// Runs the threads of one block, on one thread of the host.
+//
+// A thread that waits is a fiber; see torchport/kernel.h for how it becomes one. Which thread runs next
+// follows a fixed order (those that may go on, by when they were set free; then the next thread that has
+// not begun), so that a block computes the same each time.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cuda/device/fiber.h"
+#include "cuda/device/launch.h"
+#include "torchport/warp.h"
+
+namespace torchport::cuda {
+
+inline constexpr unsigned kLanes = 32;
+inline constexpr unsigned kMostThreads = 1024;
+// Barriers 0 to 15 are those of bar.sync; the last one is for the grid.
+inline constexpr unsigned kBarriers = 17;
+inline constexpr unsigned kGridBarrier = 16;
+
+// Lanes that leave values for each other.
+struct Exchange {
+  unsigned mask = 0;
+  unsigned arrived = 0;
+  unsigned readers = 0;
+  std::size_t bytes = 0;
+  std::array<Fiber*, kLanes> waiting{};
+  std::vector<std::max_align_t> values;
+};
+
+class Block {
+ public:
+  Block();
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  ~Block() = default;
+
+  // The block that runs on this thread of the host; none outside of kernels.
+  static Block* current();
+
+  // Runs a block to its end, or to an error that the launch has then.
+  void run(Launch& launch, ::uint3 place);
+
+  void wait(unsigned number, unsigned threads, bool wait, const Site& site);
+  const void* exchange(unsigned mask, const void* mine, std::size_t bytes, const Site& site);
+  unsigned active_lanes(const void* site);
+  void yield();
+  [[nodiscard]] unsigned thread() const;
+  [[nodiscard]] const Launch& launch() const { return *launch_; }
+  [[nodiscard]] Launch& launch() { return *launch_; }
+  // Ends the kernel: the launch has this error. Does not return.
+  [[noreturn]] void fail(int error, const std::string& text);
+  // Where a fault at `address` may come from: the stack of a thread was too small.
+  [[nodiscard]] bool is_stack_overflow(const void* address) const {
+    return pool_.is_guard(address);
+  }
+
+ private:
+  struct Warp {
+    unsigned gone = 0;  // lanes that ended, or that the block does not have
+    std::vector<Exchange*> pending;
+    std::vector<Fiber*> converging;  // in active_lanes, with waits_at as the place
+  };
+  struct Barrier {
+    std::vector<Fiber*> waiting;
+    unsigned arrived = 0;
+    unsigned wanted = 0;  // 0: all threads that have not ended
+  };
+
+  static void enter(boost::context::detail::transfer_t from);
+  Fiber& own();
+  void resumed(boost::context::detail::transfer_t from);
+  void switch_to(Fiber* next);
+  Fiber* next();
+  Fiber* start();
+  void ended();
+  void mark_gone(unsigned from, unsigned to);
+  void make_ready(Fiber* fiber);
+  void complete(Warp& warp, Exchange& exchange, const Fiber* runs);
+  void settle(Warp& warp);
+  bool settle_barrier(Barrier& barrier);
+  bool release_converging();
+  bool release_incomplete();
+  void let_go(Fiber& fiber);
+  std::string who_waits() const;
+
+  Launch* launch_ = nullptr;
+  ::uint3 place_{};
+  FiberPool pool_;
+  Fiber root_;
+  Fiber* running_ = nullptr;
+  Fiber* dead_ = nullptr;  // its stack is free once another one runs
+  Fiber* ready_first_ = nullptr;
+  Fiber* ready_last_ = nullptr;
+  std::size_t ready_count_ = 0;
+  std::size_t yields_ = 0;  // since anything else happened
+  unsigned threads_ = 0;
+  unsigned started_ = 0;  // threads that have begun: all with a lower number
+  unsigned live_ = 0;     // threads that have not ended
+  unsigned converging_ = 0;
+  std::array<Warp, kMostThreads / kLanes> warps_;
+  std::array<Barrier, kBarriers> barriers_;
+  std::array<Site, kMostThreads> sites_{};
+  std::vector<std::unique_ptr<Exchange>> exchanges_;
+  std::vector<Exchange*> free_exchanges_;
+};
+
+}  // namespace torchport::cuda

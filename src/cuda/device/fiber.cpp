@@ -1,0 +1,59 @@
+#include "cuda/device/fiber.h"
+
+#include <algorithm>
+#include <new>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace torchport::cuda {
+
+namespace {
+
+std::size_t page() {
+  static const auto kBytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return kBytes;
+}
+
+}  // namespace
+
+FiberPool::~FiberPool() {
+  for (const auto& one : all_) munmap(one->low - page(), kStackBytes + page());
+}
+
+Fiber* FiberPool::take(void (*entry)(boost::context::detail::transfer_t)) {
+  if (free_.empty()) {
+    void* memory = mmap(nullptr, kStackBytes + page(), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    mprotect(memory, page(), PROT_NONE);
+    auto made = std::make_unique<Fiber>();
+    made->low = static_cast<char*>(memory) + page();
+    made->high = made->low + kStackBytes;
+    free_.push_back(made.get());
+    all_.push_back(std::move(made));
+  }
+  Fiber* fiber = free_.back();
+  free_.pop_back();
+  fiber->context =
+      boost::context::detail::make_fcontext(fiber->high, kStackBytes, entry);
+  fiber->one_thread = false;
+  fiber->next = nullptr;
+  fiber->waits_at = nullptr;
+  fiber->held = nullptr;
+  return fiber;
+}
+
+void FiberPool::reset() {
+  free_.clear();
+  // The first stack is taken first, as before.
+  for (auto one = all_.rbegin(); one != all_.rend(); ++one) free_.push_back(one->get());
+}
+
+bool FiberPool::is_guard(const void* address) const {
+  const auto* at = static_cast<const char*>(address);
+  return std::any_of(all_.begin(), all_.end(),
+                     [&](const auto& one) { return at < one->low && at >= one->low - page(); });
+}
+
+}  // namespace torchport::cuda

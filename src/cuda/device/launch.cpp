@@ -1,0 +1,203 @@
+#include "cuda/device/launch.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <pthread.h>
+#include <sched.h>
+
+#include "cuda/device/block.h"
+
+namespace torchport::cuda {
+
+bool GridBarrier::wait() {
+  std::unique_lock lock(mutex_);
+  const std::size_t round = round_;
+  if (++arrived_ == blocks_) {
+    arrived_ = 0;
+    ++round_;
+    changed_.notify_all();
+  } else {
+    changed_.wait(lock, [&] { return round_ != round || given_up_; });
+  }
+  return !given_up_;
+}
+
+void GridBarrier::leave() {
+  const std::scoped_lock lock(mutex_);
+  if (arrived_ != --blocks_ || blocks_ == 0) return;
+  arrived_ = 0;
+  ++round_;
+  changed_.notify_all();
+}
+
+void GridBarrier::give_up() {
+  const std::scoped_lock lock(mutex_);
+  given_up_ = true;
+  changed_.notify_all();
+}
+
+void Launch::fail(int code, const std::string& why) {
+  {
+    const std::scoped_lock lock(mutex);
+    if (!failed) {
+      error = code;
+      text = why;
+    }
+    failed = true;
+  }
+  if (barrier != nullptr) barrier->give_up();
+}
+
+namespace {
+
+::uint3 block_at(std::size_t number, const ::dim3& grid) {
+  return {static_cast<unsigned>(number % grid.x), static_cast<unsigned>(number / grid.x % grid.y),
+          static_cast<unsigned>(number / grid.x / grid.y)};
+}
+
+std::size_t blocks_of(const Launch& launch) {
+  const ::dim3& grid = launch.sizes.grid;
+  return std::size_t{grid.x} * grid.y * grid.z;
+}
+
+Block& block_of_this_thread() {
+  thread_local Block block;
+  return block;
+}
+
+// A launch that workers take blocks of.
+struct Work {
+  Launch* launch = nullptr;
+  std::size_t blocks = 0;
+  std::atomic<std::size_t> next = 0;
+  std::size_t users = 0;  // threads that work on it; the pool's mutex guards it
+
+  void run() {
+    for (std::size_t i = next++; i < blocks && !launch->failed; i = next++)
+      block_of_this_thread().run(*launch, block_at(i, launch->sizes.grid));
+  }
+  [[nodiscard]] bool has_blocks() const { return next < blocks && !launch->failed; }
+};
+
+class Workers {
+ public:
+  explicit Workers(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) threads_.emplace_back([this] { loop(); });
+  }
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+  ~Workers() {
+    {
+      const std::scoped_lock lock(mutex_);
+      ends_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& one : threads_) one.join();
+  }
+
+  void run(Work& work) {
+    {
+      const std::scoped_lock lock(mutex_);
+      queue_.push_back(&work);
+    }
+    wake_.notify_all();
+    work.run();
+    std::unique_lock lock(mutex_);
+    std::erase(queue_, &work);
+    done_.wait(lock, [&] { return work.users == 0; });
+  }
+
+ private:
+  void loop() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      Work* work = nullptr;
+      wake_.wait(lock, [&] {
+        for (Work* one : queue_)
+          if (one->has_blocks()) work = one;
+        return ends_ || work != nullptr;
+      });
+      if (ends_) return;
+      ++work->users;
+      lock.unlock();
+      work->run();
+      lock.lock();
+      if (--work->users == 0) done_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::condition_variable done_;
+  std::deque<Work*> queue_;
+  bool ends_ = false;
+  std::vector<std::thread> threads_;
+};
+
+// A process that was forked has no workers: it makes its own. Those of its parent are forgotten.
+std::atomic<Workers*> pool = nullptr;
+std::mutex pool_is_made;
+
+Workers& workers() {
+  static const int kForgotten = pthread_atfork(nullptr, nullptr, [] { pool = nullptr; });
+  (void)kForgotten;
+  const std::scoped_lock lock(pool_is_made);
+  if (pool == nullptr) pool = new Workers(count_of_workers() - 1);  // lives as long as the process
+  return *pool;
+}
+
+void run_cooperatively(Launch& launch, std::size_t blocks) {
+  GridBarrier barrier(blocks);
+  launch.barrier = &barrier;
+  std::vector<std::thread> threads;
+  threads.reserve(blocks);
+  const auto run = [&](std::size_t i) {
+    block_of_this_thread().run(launch, block_at(i, launch.sizes.grid));
+    barrier.leave();
+  };
+  for (std::size_t i = 1; i < blocks; ++i) threads.emplace_back(run, i);
+  run(0);
+  for (std::thread& one : threads) one.join();
+  launch.barrier = nullptr;
+}
+
+}  // namespace
+
+std::size_t count_of_workers() {
+  static const std::size_t kCount = [] {
+    if (const char* text = std::getenv("OMP_NUM_THREADS")) {
+      const long given = std::strtol(text, nullptr, 10);
+      if (given > 0) return static_cast<std::size_t>(std::min(given, 256L));
+    }
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 0)
+      return static_cast<std::size_t>(CPU_COUNT(&set));
+    return std::size_t{1};
+  }();
+  return kCount;
+}
+
+void run_blocks(Launch& launch) {
+  const std::size_t blocks = blocks_of(launch);
+  if (launch.sizes.cooperative && blocks > 1) return run_cooperatively(launch, blocks);
+  // Below this, waking another thread takes longer than the work.
+  constexpr std::size_t kFewThreads = 2048;
+  const ::dim3& block = launch.sizes.block;
+  Work work;
+  work.launch = &launch;
+  work.blocks = blocks;
+  if (blocks == 1 || count_of_workers() == 1 ||
+      blocks * block.x * block.y * block.z <= kFewThreads) {
+    work.run();
+    return;
+  }
+  workers().run(work);
+}
+
+}  // namespace torchport::cuda

@@ -1,0 +1,63 @@
+// A grid of blocks, and the threads of the host that run it.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "torchport/kernel.h"
+
+namespace torchport::cuda {
+
+// All blocks of a cooperative launch meet here. Each runs on its own thread of the host.
+class GridBarrier {
+ public:
+  explicit GridBarrier(std::size_t blocks) : blocks_(blocks) {}
+  // False: the kernel failed elsewhere.
+  bool wait();
+  // A block has ended: the others do not wait for it.
+  void leave();
+  void give_up();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t blocks_;
+  std::size_t arrived_ = 0;
+  std::size_t round_ = 0;
+  bool given_up_ = false;
+};
+
+struct Sizes {
+  ::dim3 grid;
+  ::dim3 block;
+  std::size_t shared = 0;  // bytes of dynamic shared memory
+  CUstream_st* stream = nullptr;
+  bool cooperative = false;
+};
+
+struct Launch {
+  Kernel kernel{};
+  const void* body = nullptr;
+  Sizes sizes;
+  GridBarrier* barrier = nullptr;
+  // The first error: a cudaError_t, and what is to be said of it.
+  std::atomic<bool> failed = false;
+  std::mutex mutex{};
+  int error = 0;
+  std::string text{};
+
+  void fail(int code, const std::string& why);
+};
+
+// Runs a launch to its end; its error is in it. Thread safe: launches of several threads of the host
+// share the workers.
+void run_blocks(Launch& launch);
+
+// How many threads of the host run blocks: OMP_NUM_THREADS, or the processors of this process.
+std::size_t count_of_workers();
+
+}  // namespace torchport::cuda

@@ -1,0 +1,400 @@
+#include "cuda/source/rewrite.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cuda/source/edits.h"
+#include "cuda/source/parameters.h"
+#include "cuda/source/scopes.h"
+#include "cuda/source/tokens.h"
+
+namespace torchport::cuda {
+
+namespace {
+
+constexpr std::string_view kNames = "::torchport::cuda::";
+
+// Specifiers of CUDA that mean nothing to one thread of a host.
+constexpr std::array<std::string_view, 7> kDropped{"__host__",    "__device__",       "__managed__",
+                                                   "__constant__", "__grid_constant__", "__tile__",
+                                                   "__inline_hint__"};
+// These have an argument.
+constexpr std::array<std::string_view, 5> kDroppedCalls{"__launch_bounds__", "__maxnreg__",
+                                                        "__cluster_dims__", "__block_size__",
+                                                        "__local_maxnreg__"};
+
+template <std::size_t N>
+bool is_one_of(std::string_view word, const std::array<std::string_view, N>& words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// A name that a place of the grid has, and the function that answers for it outside of kernels.
+std::string_view asked_by(std::string_view name) {
+  if (name == "threadIdx") return "thread_index()";
+  if (name == "blockIdx") return "block_index()";
+  if (name == "blockDim") return "block_size()";
+  if (name == "gridDim") return "grid_size()";
+  return {};
+}
+
+struct Region {
+  std::size_t begin;  // tokens
+  std::size_t end;
+};
+
+class Rewriter {
+ public:
+  Rewriter(std::string_view text, const RewriteOptions& options)
+      : text_(text), options_(options), tokens_(tokens_of(text)), scopes_(text, tokens_),
+        edits_(text) {}
+
+  base::Result<std::string> run() {
+    for (std::size_t i = 0; i < tokens_.size() && !error_; ++i) {
+      if (tokens_[i].kind == TokenKind::kName) {
+        name(i);
+      } else if (is(i, "<") && is(i + 1, "<") && is(i + 2, "<") && joined(i, 3)) {
+        launch(i);
+      } else if (tokens_[i].kind == TokenKind::kLine) {
+        directive(i);
+      }
+    }
+    if (error_) return tl::make_unexpected(*error_);
+    return edits_.applied();
+  }
+
+ private:
+  [[nodiscard]] std::string_view word(std::size_t i) const {
+    return i < tokens_.size() ? text_.substr(tokens_[i].begin, tokens_[i].end - tokens_[i].begin)
+                              : std::string_view();
+  }
+  [[nodiscard]] bool is(std::size_t i, std::string_view what) const { return word(i) == what; }
+  // Whether `count` tokens follow each other without a space.
+  [[nodiscard]] bool joined(std::size_t i, std::size_t count) const {
+    return i + count <= tokens_.size() &&
+           tokens_[i + count - 1].end - tokens_[i].begin == static_cast<std::uint32_t>(count);
+  }
+  [[nodiscard]] bool is_closed(std::size_t i) const {
+    return i < tokens_.size() && tokens_[i].partner > i;
+  }
+
+  void fail(std::size_t token, std::string message) {
+    SourceLine where = line_of(text_, tokens_[token].begin);
+    error_ = base::Error{base::ErrorCode::kSyntax, std::move(message), std::move(where.file),
+                         where.line};
+  }
+
+  void drop(std::size_t token) { edits_.replace(tokens_[token].begin, tokens_[token].end, ""); }
+
+  void name(std::size_t i) {
+    const std::string_view it = word(i);
+    if (it.size() < 3) return;
+    if (it[0] == '_' && it[1] == '_') {
+      specifier(i, it);
+    } else if (const std::string_view function = asked_by(it); !function.empty()) {
+      place(i, function);
+    }
+    if (it == "asm" || it == "__asm__" || it == "__asm") assembler(i);
+  }
+
+  void specifier(std::size_t i, std::string_view it) {
+    if (it == "__global__") {
+      kernel(i);
+    } else if (it == "__shared__") {
+      shared(i);
+    } else if (is_one_of(it, kDropped)) {
+      drop(i);
+      if (it != "__host__" && !options_.relocatable) make_local(i);
+    } else if (is_one_of(it, kDroppedCalls) && is(i + 1, "(") && is_closed(i + 1)) {
+      edits_.replace(tokens_[i].begin, tokens_[tokens_[i + 1].partner].end, "");
+    } else if (it == "__forceinline__") {
+      edits_.replace(tokens_[i].begin, tokens_[i].end, "inline");
+    } else if (it == "__noinline__" && !is(i - 1, "(") && !is(i - 1, ",")) {
+      edits_.replace(tokens_[i].begin, tokens_[i].end, "__attribute__((__noinline__))");
+    } else if (it == "__align__" && is(i + 1, "(")) {
+      edits_.replace(tokens_[i].begin, tokens_[i].end, "alignas");
+    }
+  }
+
+  // nvcc's device code has internal linkage: each file may have its own function of one name.
+  void make_local(std::size_t i) {
+    if (!scopes_.is_namespace(i)) return;
+    const Declaration declared = scopes_.declaration(i);
+    if (declared.begin == done_ || declared.is_member || declared.is_template) return;
+    for (const std::string_view word : {"static", "extern", "inline", "constexpr", "friend",
+                                        "__global__", "__forceinline__", "typedef", "using"})
+      if (scopes_.has(declared, word)) return;
+    // What the host may call, too, has the linkage that the host's code has.
+    if (declared.is_function && scopes_.has(declared, "__host__")) return;
+    done_ = declared.begin;
+    edits_.insert(tokens_[declared.begin].begin, "static ");
+  }
+
+  void directive(std::size_t i) {
+    const std::string_view line = word(i);
+    const std::size_t hash = line.find("pragma");
+    if (hash == std::string_view::npos || line.find_first_not_of("# \t") != hash) return;
+    const std::size_t what = line.find_first_not_of(" \t", hash + 6);
+    if (what == std::string_view::npos) return;
+    const std::string_view rest = line.substr(what);
+    for (const std::string_view own : {"unroll", "nounroll", "nv_", "hd_warning_disable"})
+      if (rest.starts_with(own)) drop(i);
+  }
+
+  // Whether `a.NAME`, `a->NAME` or a declaration: not CUDA's variable.
+  [[nodiscard]] bool is_other(std::size_t i) const {
+    if (is(i - 1, ".") || (is(i - 1, ">") && is(i - 2, "-"))) return true;
+    if (is(i + 1, ".")) return false;
+    static constexpr std::array<std::string_view, 6> kBefore{"return", "else",     "case",
+                                                             "throw",  "co_yield", "do"};
+    return i > 0 && tokens_[i - 1].kind == TokenKind::kName &&
+           !is_one_of(word(i - 1), kBefore);
+  }
+
+  void place(std::size_t i, std::string_view function) {
+    if (is_other(i)) return;
+    std::size_t begin = i;
+    if (is(i - 1, ":") && is(i - 2, ":")) begin = i - 2;
+    const bool in_kernel = i < kernel_end_ && !is_inside_other(i);
+    if (in_kernel && begin == i) return;
+    edits_.replace(tokens_[begin].begin, tokens_[i].end, fmt::format("({}{})", kNames, function));
+  }
+
+  // Parts of the kernel that do not see the parameters of its lambda: lambdas that name what they
+  // capture, and classes.
+  [[nodiscard]] bool is_inside_other(std::size_t i) const {
+    return std::any_of(others_.begin(), others_.end(),
+                       [&](const Region& other) { return other.begin < i && i < other.end; });
+  }
+
+  void find_others(std::size_t begin, std::size_t end) {
+    others_.clear();
+    for (std::size_t i = begin; i < end; ++i) {
+      if (is(i, "[") && is_closed(i) && i > begin) {
+        const std::size_t close = tokens_[i].partner;
+        const bool is_lambda = !(tokens_[i - 1].kind == TokenKind::kName && !is(i - 1, "return")) &&
+                               !is(i - 1, ")") && !is(i - 1, "]") && !is(i - 1, ">") &&
+                               !is(i - 1, "[") && !is(i + 1, "[");
+        if (!is_lambda) continue;
+        const bool by_default = (is(i + 1, "&") || is(i + 1, "=")) &&
+                                (close == i + 2 || is(i + 2, ","));
+        std::size_t body = close + 1;
+        while (body < end && !is(body, "{") && !is(body, ";")) {
+          body = is_closed(body) ? tokens_[body].partner + 1 : body + 1;
+        }
+        if (is(body, "{") && is_closed(body) && !by_default)
+          others_.push_back({i, tokens_[body].partner});
+      } else if ((is(i, "struct") || is(i, "class") || is(i, "union")) && i + 2 < end) {
+        std::size_t body = i + 1;
+        while (body < end && !is(body, "{") && !is(body, ";") && !is(body, ")")) ++body;
+        if (is(body, "{") && is_closed(body)) others_.push_back({body, tokens_[body].partner});
+      }
+    }
+  }
+
+  // The `(` of a kernel's parameters, and its name before.
+  [[nodiscard]] std::size_t parameters_of(std::size_t i) const {
+    for (std::size_t at = i + 1; at < tokens_.size(); ++at) {
+      if (is(at, ";") || is(at, "{") || is(at, "}")) return 0;
+      if (!is(at, "(")) continue;
+      const std::string_view before = word(at - 1);
+      if (is_one_of(before, kDroppedCalls) || before == "__attribute__" || before == "alignas" ||
+          before == "decltype" || before == "__align__") {
+        if (!is_closed(at)) return 0;
+        at = tokens_[at].partner;
+        continue;
+      }
+      return is_closed(at) ? at : 0;
+    }
+    return 0;
+  }
+
+  void kernel(std::size_t i) {
+    drop(i);
+    const std::size_t open = parameters_of(i);
+    if (open == 0) return;  // a typedef, or nothing that the compiler will take
+    const std::size_t close = tokens_[open].partner;
+    std::size_t body = close + 1;
+    while (body < tokens_.size() && !is(body, "{") && !is(body, ";")) ++body;
+    if (!is(body, "{") || !is_closed(body)) return;
+    const std::size_t end = tokens_[body].partner;
+    std::string loads;
+    const std::vector<Parameter> parameters = parameters_between(text_, tokens_, open, close);
+    for (const Parameter& one : parameters) {
+      loads += ", ";
+      loads += one.name.empty() ? fmt::format("{}Unnamed()", kNames) : one.name;
+      if (one.is_pack) loads += "...";
+    }
+    std::size_t named = open - 1;
+    while (named > i && tokens_[named].kind != TokenKind::kName) --named;
+    edits_.insert(
+        tokens_[body].end,
+        fmt::format(" if (void** torchport_values = {0}waiting_arguments()) "
+                    "{0}load_arguments(torchport_values{1}); "
+                    "{0}run_kernel(\"{2}\", [=](const ::uint3 threadIdx, const ::uint3 blockIdx, "
+                    "const ::dim3 blockDim, const ::dim3 gridDim) mutable {{ (void)threadIdx, "
+                    "(void)blockIdx, (void)blockDim, (void)gridDim; {{ ",
+                    kNames, loads, word(named)));
+    edits_.insert(tokens_[end].begin, "}});");
+    kernel_end_ = end;
+    find_others(body, end);
+  }
+
+  void shared(std::size_t i) {
+    const Declaration declared = scopes_.declaration(i);
+    if (scopes_.has(declared, "extern")) {
+      edits_.replace(tokens_[i].begin, tokens_[i].end, "__thread");
+      std::size_t end = i;
+      while (end < tokens_.size() && !is(end, ";")) ++end;
+      if (end < tokens_.size())
+        edits_.insert(tokens_[end].begin, " __asm__(\"torchport_cuda_dynamic_shared\")");
+      return;
+    }
+    const bool is_static = scopes_.has(declared, "static");
+    edits_.replace(tokens_[i].begin, tokens_[i].end,
+                   is_static ? "thread_local" : "static thread_local");
+  }
+
+  // ---- launches ----
+
+  // The first token of the expression that ends before token `end`: a name with its scopes and
+  // template arguments, or an expression in parentheses.
+  [[nodiscard]] std::optional<std::size_t> callee_begin(std::size_t end) const {
+    std::size_t at = end;
+    while (at > 0) {
+      --at;
+      if (is(at, ">")) {
+        const auto open = template_open(at);
+        if (!open || *open == 0) return std::nullopt;
+        at = *open - 1;
+      }
+      while ((is(at, "]") || is(at, ")")) && tokens_[at].partner < at) {
+        at = tokens_[at].partner;
+        // f(x)<<<...>>>: what a function returns. (f)<<<...>>>: only that.
+        if (at == 0 || (tokens_[at - 1].kind != TokenKind::kName && !is(at - 1, ")"))) return joined_before(at);
+        if (is(at - 1, "return") || is(at - 1, "else")) return at;
+        --at;
+      }
+      if (tokens_[at].kind != TokenKind::kName) return std::nullopt;
+      if (is(at - 1, "template") && at > 0) --at;
+      const bool scope = at > 1 && is(at - 1, ":") && is(at - 2, ":");
+      const bool arrow = at > 1 && is(at - 1, ">") && is(at - 2, "-");
+      const bool dot = at > 0 && is(at - 1, ".");
+      if (!scope && !arrow && !dot) return at;
+      at -= dot ? 1 : 2;
+      const bool global =
+          scope && (at == 0 || (tokens_[at - 1].kind != TokenKind::kName && !is(at - 1, ">")));
+      if (global || (scope && (is(at - 1, "return") || is(at - 1, "else")))) return at;
+    }
+    return std::nullopt;
+  }
+  [[nodiscard]] std::optional<std::size_t> joined_before(std::size_t at) const { return at; }
+
+  // The `<` of template arguments that token `close` ends.
+  [[nodiscard]] std::optional<std::size_t> template_open(std::size_t close) const {
+    std::size_t depth = 0;
+    for (std::size_t at = close + 1; at-- > 0;) {
+      if (is(at, ";") || is(at, "{")) return std::nullopt;
+      if ((is(at, ")") || is(at, "]") || is(at, "}")) && tokens_[at].partner < at) {
+        at = tokens_[at].partner;
+      } else if (is(at, ">") && !(at > 0 && is(at - 1, "-"))) {
+        ++depth;
+      } else if (is(at, "<") && --depth == 0) {
+        return at;
+      }
+    }
+    return std::nullopt;
+  }
+
+  void launch(std::size_t i) {
+    if (i > 0 && is(i - 1, "operator")) return;
+    std::size_t close = i + 3;
+    while (close < tokens_.size() && !(is(close, ">") && joined(close, 3) && is(close + 1, ">") &&
+                                       is(close + 2, ">"))) {
+      if (is(close, ";")) return fail(i, "the launch `<<<` has no `>>>`");
+      close = is_closed(close) ? tokens_[close].partner + 1 : close + 1;
+    }
+    if (close >= tokens_.size()) return fail(i, "the launch `<<<` has no `>>>`");
+    const std::size_t open = close + 3;
+    if (!is(open, "(") || !is_closed(open))
+      return fail(i, "the launch has no arguments in parentheses behind `>>>`");
+    const auto begin = callee_begin(i);
+    if (!begin) return fail(i, "there is no kernel before the launch `<<<`");
+    const std::size_t last = tokens_[close - 1].end;
+    const std::size_t first = tokens_[i + 3].begin;
+    std::string configuration(text_.substr(first, first < last ? last - first : 0));
+    // A line marker cannot stand within a line.
+    configuration = without_lines(configuration);
+    edits_.insert(tokens_[*begin].begin,
+                  fmt::format("({}configure({}) ? (void)0 : (void)", kNames, configuration));
+    edits_.replace(tokens_[i].begin, tokens_[close + 2].end, "");
+    edits_.insert(tokens_[tokens_[open].partner].end, ")");
+  }
+
+  static std::string without_lines(std::string_view text) {
+    std::string result;
+    bool marker = false;
+    bool begins = false;
+    for (const char c : text) {
+      if (c == '\n') {
+        marker = false;
+        begins = true;
+        result += ' ';
+        continue;
+      }
+      if (begins && c == '#') marker = true;
+      if (c != ' ') begins = false;
+      if (!marker) result += c;
+    }
+    return result;
+  }
+
+  // ---- assembler ----
+
+  void assembler(std::size_t i) {
+    std::size_t open = i + 1;
+    while (is(open, "volatile") || is(open, "__volatile__") || is(open, "goto") ||
+           is(open, "inline"))
+      ++open;
+    if (!is(open, "(") || !is_closed(open)) return;
+    const std::size_t close = tokens_[open].partner;
+    // A name for the linker: int x asm("y").
+    if (!is(close + 1, ";") || i == 0 || tokens_[i - 1].kind == TokenKind::kName ||
+        (is(i - 1, ")") && scopes_.is_namespace(i)))
+      if (!is(i - 1, "else") && !is(i - 1, "do")) {
+        if (!is(close + 1, ";") || scopes_.is_namespace(i)) return;
+      }
+    const std::optional<AsmStatement> statement = asm_between(text_, tokens_, open, close);
+    if (!statement) return;
+    if (statement->text.find_first_not_of(" \t\n;") == std::string::npos) return;
+    const std::string file = line_of(text_, tokens_[i].begin).file;
+    if (file.starts_with("/usr/")) return;  // the host's own
+    if (!options_.translate_asm) return fail(i, "inline PTX is not supported");
+    auto translated = options_.translate_asm(*statement);
+    if (!translated) return fail(i, translated.error().message);
+    edits_.replace(tokens_[i].begin, tokens_[close].end, without_lines(*translated));
+  }
+
+  std::string_view text_;
+  const RewriteOptions& options_;
+  std::vector<Token> tokens_;
+  Scopes scopes_;
+  Edits edits_;
+  std::optional<base::Error> error_;
+  std::size_t kernel_end_ = 0;
+  std::size_t done_ = static_cast<std::size_t>(-1);
+  std::vector<Region> others_;
+};
+
+}  // namespace
+
+base::Result<std::string> rewrite(std::string_view text, const RewriteOptions& options) {
+  return Rewriter(text, options).run();
+}
+
+}  // namespace torchport::cuda

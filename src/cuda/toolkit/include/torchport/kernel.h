@@ -1,0 +1,111 @@
+// How a kernel's code meets the threads that run it. `torchport nvcc` writes calls of these names;
+// programs do not.
+//
+// A kernel's function runs its body, a lambda, for each thread of each block of the grid that
+// `configure` left for it. The threads of a block are turns of a loop. The first time that one waits
+// for another, it keeps the stack that it is on, and a new stack goes on with the loop behind it; so
+// kernels that do not wait are plain loops, which a compiler may vectorize.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <type_traits>
+
+#include "vector_types.h"
+
+struct CUstream_st;
+
+#define TORCHPORT_CUDA_API __attribute__((visibility("default")))
+
+namespace torchport::cuda {
+
+// A type of its own, so that a kernel's stores of integers cannot change one of these.
+enum class Count : unsigned {};
+
+// A walk over the threads of one block, from one thread on.
+struct Walk {
+  Count x, y, z;  // the thread that runs
+  Count end;      // where rows end; 0 once the walk is the stack of one thread
+  ::uint3 block;
+  ::dim3 block_size;
+  ::dim3 grid_size;
+};
+
+struct Kernel {
+  const char* name;
+  // Runs threads from walk.x, walk.y, walk.z on. This function is also the identity of a kernel.
+  void (*threads)(const void* body, Walk& walk);
+};
+
+// The walk of the thread that runs here; none on the host.
+extern "C" TORCHPORT_CUDA_API __thread Walk* torchport_cuda_walk
+    __attribute__((tls_model("initial-exec")));
+
+// Leaves the sizes of the next kernel that this thread of the host calls. False, and the last error is
+// set, if no device has such a grid.
+TORCHPORT_CUDA_API bool configure(::dim3 grid, ::dim3 block, std::size_t shared = 0,
+                                  CUstream_st* stream = nullptr);
+// Runs all blocks, or says which kernel it is (see identity_of), or does nothing if there is an error.
+TORCHPORT_CUDA_API void run_grid(const Kernel& kernel, const void* body);
+// The addresses of the arguments, if the kernel was called without them (cudaLaunchKernel).
+TORCHPORT_CUDA_API void** waiting_arguments();
+
+inline ::uint3 thread_index() {
+  const Walk& walk = *torchport_cuda_walk;
+  return {static_cast<unsigned>(walk.x), static_cast<unsigned>(walk.y),
+          static_cast<unsigned>(walk.z)};
+}
+inline ::uint3 block_index() { return torchport_cuda_walk->block; }
+inline ::dim3 block_size() { return torchport_cuda_walk->block_size; }
+inline ::dim3 grid_size() { return torchport_cuda_walk->grid_size; }
+
+struct Unnamed {};
+
+template <class T>
+void load_argument(void* value, T& parameter) {
+  void* to = const_cast<void*>(static_cast<const volatile void*>(&parameter));
+  __asm__("" : "+r"(to) : : "memory");  // the parameter may be const
+  std::memcpy(to, value, sizeof(T));
+  __asm__("" : : : "memory");
+}
+inline void load_argument(void* /*value*/, Unnamed /*parameter*/) {}
+
+template <class... T>
+void load_arguments(void** values, T&&... parameters) {
+  (load_argument(*values++, parameters), ...);
+}
+
+template <class Body>
+void run_threads(const void* closure, Walk& walk) {
+  // Nothing has the address of this copy, so no store of the body can change it.
+  const Body body = *static_cast<const Body*>(closure);
+  const ::uint3 block = walk.block;
+  const ::dim3 block_size = walk.block_size;
+  const ::dim3 grid_size = walk.grid_size;
+  unsigned x = static_cast<unsigned>(walk.x);
+  unsigned y = static_cast<unsigned>(walk.y);
+  unsigned z = static_cast<unsigned>(walk.z);
+  for (;;) {
+    for (; x < static_cast<unsigned>(walk.end); ++x) {
+      walk.x = Count(x);
+      Body one = body;  // parameters belong to a thread
+      one(::uint3{x, y, z}, block, block_size, grid_size);
+    }
+    if (walk.end == Count(0)) return;
+    x = 0;
+    if (++y == block_size.y) {
+      y = 0;
+      if (++z == block_size.z) return;
+    }
+    walk.y = Count(y);
+    walk.z = Count(z);
+  }
+}
+
+template <class Body>
+void run_kernel(const char* name, const Body& body) {
+  static constexpr void (*kThreads)(const void*, Walk&) = &run_threads<Body>;
+  run_grid({name, kThreads}, &body);
+}
+
+}  // namespace torchport::cuda

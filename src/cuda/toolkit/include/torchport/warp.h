@@ -1,0 +1,54 @@
+// Where threads wait for each other: barriers of a block, and exchanges of a warp. Every other
+// function between lanes is made of these.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "torchport/kernel.h"
+
+namespace torchport::cuda {
+
+// Where a thread waits, for the error that says so.
+struct Site {
+  const char* what;
+  const char* file;
+  int line;
+};
+
+// Waits until all threads of the block that have not ended have come.
+TORCHPORT_CUDA_API void wait_for_block(const Site& site);
+// A barrier of its own number, 0 to 15, for `threads` of the block; 0: all. `wait` false: the thread
+// only says that it has come.
+TORCHPORT_CUDA_API void wait_for_threads(unsigned number, unsigned threads, bool wait,
+                                         const Site& site);
+// Waits for all blocks of a cooperative launch.
+TORCHPORT_CUDA_API void wait_for_grid(const Site& site);
+// Leaves `bytes` bytes, and waits until all lanes of `mask` that have not ended have come. Returns
+// where the value of lane 0 lies; that of lane i is i * bytes behind. It may be read until this
+// thread calls any function of this header again. Values of lanes outside of the mask are not defined.
+TORCHPORT_CUDA_API const void* exchange(unsigned mask, const void* mine, std::size_t bytes,
+                                        const Site& site);
+// The lanes of this warp that are at this call.
+TORCHPORT_CUDA_API unsigned active_lanes(const void* site);
+// Lets others run, because this thread waits for a value in memory.
+TORCHPORT_CUDA_API void yield();
+// The place of this thread: its lane and warp.
+TORCHPORT_CUDA_API unsigned lane_of_thread();
+TORCHPORT_CUDA_API unsigned warp_of_thread();
+// The dynamic shared memory of the launch, in bytes.
+TORCHPORT_CUDA_API std::size_t dynamic_shared_bytes();
+// The kernel ends with an error. Does not return.
+[[noreturn]] TORCHPORT_CUDA_API void trap(const char* why);
+// As the assert of a device: prints what failed and where, and ends the kernel.
+[[noreturn]] TORCHPORT_CUDA_API void assert_failed(const char* expression, const char* file,
+                                                   unsigned line, const char* function);
+
+// As `exchange`, into a place of the caller's: 32 * bytes.
+inline void warp_exchange(unsigned mask, const void* mine, void* all, std::size_t bytes,
+                          const char* what) {
+  std::memcpy(all, exchange(mask, mine, bytes, {what, "", 0}), 32 * bytes);
+}
+
+}  // namespace torchport::cuda
