@@ -192,6 +192,7 @@ class Compilation {
     const std::string text{std::istreambuf_iterator<char>(in), {}};
     RewriteOptions how;
     how.relocatable = options_.relocatable;
+    how.host_folders.push_back(toolkit_.folder + "/include/");
     auto result = rewrite(text, how);
     if (!result) return tl::make_unexpected(result.error());
     std::ofstream out(to, std::ios::binary);

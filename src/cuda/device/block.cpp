@@ -13,7 +13,9 @@ namespace torchport::cuda {
 
 namespace fcontext = boost::context::detail;
 
-extern "C" __thread Walk* torchport_cuda_walk = nullptr;
+extern "C" {
+__thread Walk* torchport_cuda_walk = nullptr;
+}
 
 namespace {
 
@@ -55,6 +57,7 @@ void Block::run(Launch& launch, ::uint3 place) {
   for (Barrier& barrier : barriers_) {
     barrier.waiting.clear();
     barrier.arrived = barrier.wanted = 0;
+    barrier.trues = 0;
   }
   here = this;
   running_ = &root_;
@@ -212,6 +215,8 @@ bool Block::settle_barrier(Barrier& barrier) {
   for (Fiber* one : barrier.waiting) make_ready(one);
   barrier.waiting.clear();
   barrier.arrived = barrier.wanted = 0;
+  barrier.result = barrier.trues;
+  barrier.trues = 0;
   return true;
 }
 
@@ -228,6 +233,12 @@ void Block::wait(unsigned number, unsigned threads, bool wait, const Site& site)
   barrier.waiting.push_back(&me);
   settle_barrier(barrier);
   switch_to(next());
+}
+
+int Block::count(bool predicate, const Site& site) {
+  if (predicate) ++barriers_[0].trues;
+  wait(0, 0, true, site);
+  return barriers_[0].result;
 }
 
 // ---- warps ----

@@ -49,6 +49,8 @@ class Block {
   void run(Launch& launch, ::uint3 place);
 
   void wait(unsigned number, unsigned threads, bool wait, const Site& site);
+  // As wait(0): how many of the threads that came pass true.
+  int count(bool predicate, const Site& site);
   const void* exchange(unsigned mask, const void* mine, std::size_t bytes, const Site& site);
   unsigned active_lanes(const void* site);
   void yield();
@@ -72,6 +74,8 @@ class Block {
     std::vector<Fiber*> waiting;
     unsigned arrived = 0;
     unsigned wanted = 0;  // 0: all threads that have not ended
+    int trues = 0;        // of the threads that came
+    int result = 0;       // of the round before
   };
 
   static void enter(boost::context::detail::transfer_t from);

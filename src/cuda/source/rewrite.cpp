@@ -276,7 +276,7 @@ class Rewriter {
       while ((is(at, "]") || is(at, ")")) && tokens_[at].partner < at) {
         at = tokens_[at].partner;
         // f(x)<<<...>>>: what a function returns. (f)<<<...>>>: only that.
-        if (at == 0 || (tokens_[at - 1].kind != TokenKind::kName && !is(at - 1, ")"))) return joined_before(at);
+        if (at == 0 || (tokens_[at - 1].kind != TokenKind::kName && !is(at - 1, ")"))) return at;
         if (is(at - 1, "return") || is(at - 1, "else")) return at;
         --at;
       }
@@ -293,7 +293,6 @@ class Rewriter {
     }
     return std::nullopt;
   }
-  [[nodiscard]] std::optional<std::size_t> joined_before(std::size_t at) const { return at; }
 
   // The `<` of template arguments that token `close` ends.
   [[nodiscard]] std::optional<std::size_t> template_open(std::size_t close) const {
@@ -331,7 +330,7 @@ class Rewriter {
     // A line marker cannot stand within a line.
     configuration = without_lines(configuration);
     edits_.insert(tokens_[*begin].begin,
-                  fmt::format("({}configure({}) ? (void)0 : (void)", kNames, configuration));
+                  fmt::format("(!{}configure({}) ? (void)0 : (void)", kNames, configuration));
     edits_.replace(tokens_[i].begin, tokens_[close + 2].end, "");
     edits_.insert(tokens_[tokens_[open].partner].end, ")");
   }
@@ -373,7 +372,8 @@ class Rewriter {
     if (!statement) return;
     if (statement->text.find_first_not_of(" \t\n;") == std::string::npos) return;
     const std::string file = line_of(text_, tokens_[i].begin).file;
-    if (file.starts_with("/usr/")) return;  // the host's own
+    for (const std::string& folder : options_.host_folders)
+      if (file.starts_with(folder)) return;
     if (!options_.translate_asm) return fail(i, "inline PTX is not supported");
     auto translated = options_.translate_asm(*statement);
     if (!translated) return fail(i, translated.error().message);

@@ -35,6 +35,8 @@ struct AsmStatement {
 struct RewriteOptions {
   // Device code is linked across files (-rdc=true): functions and variables keep their linkage.
   bool relocatable = false;
+  // Folders whose files have assembler for the host.
+  std::vector<std::string> host_folders{"/usr/"};
   // The C++ of an assembler statement that is not empty.
   std::function<base::Result<std::string>(const AsmStatement&)> translate_asm;
 };

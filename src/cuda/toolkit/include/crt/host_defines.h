@@ -11,6 +11,8 @@
 #endif
 #endif
 
+// The rewriter of `torchport nvcc` reads these words itself.
+#ifndef __TORCHPORT_NVCC__
 #define __host__
 #define __device__
 #define __global__
@@ -23,6 +25,7 @@
 #define __forceinline__ __inline__ __attribute__((always_inline))
 #undef __noinline__
 #define __noinline__ __attribute__((noinline))
+#endif
 #define __inline_hint__
 #define __no_return__ __attribute__((noreturn))
 #define __align__(n) __attribute__((aligned(n)))
@@ -35,10 +38,12 @@
 #define __location__(...)
 #define __CUDA_ALIGN__(n) __attribute__((aligned(n)))
 
+#ifndef __TORCHPORT_NVCC__
 #define __launch_bounds__(...)
 #define __maxnreg__(...)
 #define __cluster_dims__(...)
 #define __block_size__(...)
+#endif
 #define __nv_pure__ __attribute__((pure))
 #define __nv_weak__ __attribute__((weak))
 

@@ -1,0 +1,18 @@
+// What nvcc includes before each file: the language and the runtime.
+#pragma once
+
+#include "crt/host_defines.h"
+
+#include "builtin_types.h"
+#include "vector_functions.h"
+#include "vector_types.h"
+
+#include "cuda_runtime_api.h"
+
+#include "torchport/kernel.h"
+
+#include "torchport/atomics.h"
+#include "torchport/block_functions.h"
+#include "torchport/functions.h"
+#include "torchport/runtime_templates.h"
+#include "torchport/warp_functions.h"

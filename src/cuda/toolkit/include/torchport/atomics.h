@@ -1,0 +1,145 @@
+// CUDA's atomic functions, with their scopes: blocks run on several threads of the host, so that each
+// is one of the host's atomic operations. Sources: CUDA C++ programming guide, "Atomic functions".
+#pragma once
+
+#include <cstring>
+#include <type_traits>
+
+#include "torchport/warp.h"
+
+namespace torchport::cuda {
+
+template <std::size_t Bytes>
+struct BitsOf;
+template <>
+struct BitsOf<1> {
+  using type = unsigned char;
+};
+template <>
+struct BitsOf<2> {
+  using type = unsigned short;
+};
+template <>
+struct BitsOf<4> {
+  using type = unsigned;
+};
+template <>
+struct BitsOf<8> {
+  using type = unsigned long long;
+};
+
+template <class T>
+using Bits = typename BitsOf<sizeof(T)>::type;
+
+template <class T>
+Bits<T> bits_of(const T& value) {
+  Bits<T> bits;
+  std::memcpy(&bits, &value, sizeof(T));
+  return bits;
+}
+template <class T>
+T of_bits(Bits<T> bits) {
+  T value;
+  std::memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+
+// Replaces the value by `change` of it, and returns the value before.
+template <class T, class Change>
+T atomically(T* address, Change change) {
+  auto* bits = reinterpret_cast<Bits<T>*>(address);
+  Bits<T> before = __atomic_load_n(bits, __ATOMIC_RELAXED);
+  while (true) {
+    const T old = of_bits<T>(before);
+    const Bits<T> after = bits_of<T>(change(old));
+    if (__atomic_compare_exchange_n(bits, &before, after, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+      return old;
+  }
+}
+
+// Programs wait in loops of these, so that other threads of the block have to get a turn.
+inline void maybe_waits(bool failed) {
+  static thread_local unsigned times = 0;
+  constexpr unsigned kPatience = 16;
+  if (!failed) return;
+  if (++times % kPatience == 0) yield();
+}
+
+template <class T>
+T compare_and_swap(T* address, T compare, T value) {
+  auto* bits = reinterpret_cast<Bits<T>*>(address);
+  Bits<T> expected = bits_of(compare);
+  const bool done = __atomic_compare_exchange_n(bits, &expected, bits_of(value), false,
+                                                __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  maybe_waits(!done);
+  return of_bits<T>(expected);
+}
+template <class T>
+T exchange_value(T* address, T value) {
+  auto* bits = reinterpret_cast<Bits<T>*>(address);
+  const Bits<T> before = __atomic_exchange_n(bits, bits_of(value), __ATOMIC_SEQ_CST);
+  maybe_waits(before == bits_of(value));
+  return of_bits<T>(before);
+}
+
+}  // namespace torchport::cuda
+
+// NAME, NAME_block and NAME_system for one type.
+#define TORCHPORT_ATOMIC_OF(NAME, TYPE, BODY)                                                \
+  inline TYPE NAME(TYPE* address, TYPE value) BODY inline TYPE NAME##_block(                 \
+      TYPE* address, TYPE value) BODY inline TYPE NAME##_system(TYPE* address, TYPE value) BODY
+#define TORCHPORT_ATOMIC_BUILTIN(NAME, TYPE, BUILTIN) \
+  TORCHPORT_ATOMIC_OF(NAME, TYPE, { return BUILTIN(address, value, __ATOMIC_RELAXED); })
+#define TORCHPORT_ATOMIC(NAME, TYPE, EXPRESSION)                                  \
+  TORCHPORT_ATOMIC_OF(NAME, TYPE, {                                               \
+    return ::torchport::cuda::atomically(                                         \
+        address, [=](TYPE old) -> TYPE { return static_cast<TYPE>(EXPRESSION); }); \
+  })
+
+TORCHPORT_ATOMIC_BUILTIN(atomicAdd, int, __atomic_fetch_add)
+TORCHPORT_ATOMIC_BUILTIN(atomicAdd, unsigned, __atomic_fetch_add)
+TORCHPORT_ATOMIC_BUILTIN(atomicAdd, unsigned long long, __atomic_fetch_add)
+TORCHPORT_ATOMIC_BUILTIN(atomicSub, int, __atomic_fetch_sub)
+TORCHPORT_ATOMIC_BUILTIN(atomicSub, unsigned, __atomic_fetch_sub)
+TORCHPORT_ATOMIC(atomicAdd, float, old + value)
+TORCHPORT_ATOMIC(atomicAdd, double, old + value)
+#define TORCHPORT_ATOMIC_WORDS(NAME, TYPE)               \
+  TORCHPORT_ATOMIC(atomicMin, TYPE, value < old ? value : old) \
+  TORCHPORT_ATOMIC(atomicMax, TYPE, value > old ? value : old)
+TORCHPORT_ATOMIC_WORDS(Min, int)
+TORCHPORT_ATOMIC_WORDS(Min, unsigned)
+TORCHPORT_ATOMIC_WORDS(Min, long long)
+TORCHPORT_ATOMIC_WORDS(Min, unsigned long long)
+#undef TORCHPORT_ATOMIC_WORDS
+#define TORCHPORT_ATOMIC_BITS(TYPE)                           \
+  TORCHPORT_ATOMIC_BUILTIN(atomicAnd, TYPE, __atomic_fetch_and) \
+  TORCHPORT_ATOMIC_BUILTIN(atomicOr, TYPE, __atomic_fetch_or)   \
+  TORCHPORT_ATOMIC_BUILTIN(atomicXor, TYPE, __atomic_fetch_xor)
+TORCHPORT_ATOMIC_BITS(int)
+TORCHPORT_ATOMIC_BITS(unsigned)
+TORCHPORT_ATOMIC_BITS(unsigned long long)
+#undef TORCHPORT_ATOMIC_BITS
+TORCHPORT_ATOMIC(atomicInc, unsigned, old >= value ? 0U : old + 1U)
+TORCHPORT_ATOMIC(atomicDec, unsigned, old == 0U || old > value ? value : old - 1U)
+#define TORCHPORT_ATOMIC_EXCHANGE(TYPE)                                                          \
+  TORCHPORT_ATOMIC_OF(atomicExch, TYPE, { return ::torchport::cuda::exchange_value(address, value); })
+TORCHPORT_ATOMIC_EXCHANGE(int)
+TORCHPORT_ATOMIC_EXCHANGE(unsigned)
+TORCHPORT_ATOMIC_EXCHANGE(unsigned long long)
+TORCHPORT_ATOMIC_EXCHANGE(float)
+#undef TORCHPORT_ATOMIC_EXCHANGE
+#define TORCHPORT_ATOMIC_SWAP(TYPE)                                         \
+  inline TYPE atomicCAS(TYPE* address, TYPE compare, TYPE value) {          \
+    return ::torchport::cuda::compare_and_swap(address, compare, value);    \
+  }                                                                         \
+  inline TYPE atomicCAS_block(TYPE* address, TYPE compare, TYPE value) {    \
+    return ::torchport::cuda::compare_and_swap(address, compare, value);    \
+  }                                                                         \
+  inline TYPE atomicCAS_system(TYPE* address, TYPE compare, TYPE value) {   \
+    return ::torchport::cuda::compare_and_swap(address, compare, value);    \
+  }
+TORCHPORT_ATOMIC_SWAP(int)
+TORCHPORT_ATOMIC_SWAP(unsigned)
+TORCHPORT_ATOMIC_SWAP(unsigned long long)
+TORCHPORT_ATOMIC_SWAP(unsigned short)
+#undef TORCHPORT_ATOMIC_SWAP
