@@ -136,10 +136,18 @@ class Compilation {
     if (options_.extended_lambda) words.emplace_back("-D__CUDACC_EXTENDED_LAMBDA__");
     if (options_.relaxed_constexpr) words.emplace_back("-D__CUDACC_RELAXED_CONSTEXPR__");
     if (options_.relocatable) words.emplace_back("-D__CUDACC_RDC__");
+    if (contracts()) words.emplace_back("-D__TORCHPORT_CONTRACT__");
+    if (options_.flush_denormals) words.emplace_back("-D__TORCHPORT_FTZ__");
     if (options_.fast_math) words.emplace_back("-D__USE_FAST_MATH__");
     if (options_.debug) words.emplace_back("-D__CUDACC_DEBUG__");
     return words;
   }
+
+  static bool has_fma() {
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
+  }
+  [[nodiscard]] bool contracts() const { return options_.contract && has_fma(); }
 
   // nvcc's "c++17" is that of its host compiler, with GNU's extensions.
   [[nodiscard]] std::string gnu_standard() const {
@@ -192,6 +200,7 @@ class Compilation {
     const std::string text{std::istreambuf_iterator<char>(in), {}};
     RewriteOptions how;
     how.relocatable = options_.relocatable;
+    how.contract = contracts();
     how.host_folders.push_back(toolkit_.folder + "/include/");
     auto result = rewrite(text, how);
     if (!result) return tl::make_unexpected(result.error());
@@ -207,10 +216,8 @@ class Compilation {
                 fmt::format("-std={}", gnu_standard())};
     // nvcc compiles device code with -O3 unless it is told otherwise.
     words.push_back(options_.debug ? "-O0" : "-O" + (options_.optimize.empty() ? "3" : options_.optimize));
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0)
-      words.insert(words.end(), {"-mavx2", "-mfma", "-mf16c"});
-    words.push_back(options_.contract ? "-ffp-contract=fast" : "-ffp-contract=off");
+    if (has_fma()) words.insert(words.end(), {"-mavx2", "-mfma", "-mf16c"});
+    words.emplace_back("-ffp-contract=off");
     words.insert(words.end(), {"-Wno-unknown-pragmas", "-Wno-attributes", "-Wno-unused-value"});
     if (options_.no_warnings) words.emplace_back("-w");
     words.insert(words.end(), options_.host.begin(), options_.host.end());

@@ -216,7 +216,11 @@ const std::vector<Flag>& flags() {
        "dependency-drive-prefix drive-prefix fdevice-time-trace jump-table-density Ofast-compile "
        "Ofc device-entity-has-hidden-visibility static-global-template-stub",
        true, &nothing},
-      {"ftz", true, &nothing},
+      {"ftz", true,
+       [](NvccOptions& o, const std::string&, const std::string& v) -> base::Result<void> {
+         o.flush_denormals = is_true(v);
+         return {};
+       }},
       {"fmad", true,
        [](NvccOptions& o, const std::string&, const std::string& v) -> base::Result<void> {
          o.contract = is_true(v);
@@ -245,7 +249,7 @@ const std::vector<Flag>& flags() {
        }},
       {"use_fast_math", false,
        [](NvccOptions& o, const std::string&, const std::string&) -> base::Result<void> {
-         o.fast_math = true;
+         o.fast_math = o.flush_denormals = true;
          return {};
        }},
       {"g debug pg profile", false,

@@ -30,6 +30,7 @@ struct NvccOptions {
   bool extended_lambda = false;
   bool relaxed_constexpr = false;
   bool fast_math = false;
+  bool flush_denormals = false;         // -ftz
   bool contract = true;                 // -fmad
   bool debug = false;                   // -G
   bool no_warnings = false;

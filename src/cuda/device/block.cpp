@@ -6,6 +6,9 @@
 
 #include <fmt/format.h>
 #include <sched.h>
+#ifdef __x86_64__
+#include <xmmintrin.h>
+#endif
 
 #include "cuda/device/error_codes.h"
 
@@ -20,6 +23,28 @@ __thread Walk* torchport_cuda_walk = nullptr;
 namespace {
 
 thread_local Block* here = nullptr;
+
+// The processor's mode while a kernel runs; each fiber keeps the mode that it began with. It holds for
+// double precision, too, which a GPU never flushes.
+class DenormalsFlushed {
+ public:
+#ifdef __x86_64__
+  explicit DenormalsFlushed(bool flushes) : before_(_mm_getcsr()) {
+    constexpr unsigned kFlushAndZero = 0x8040;
+    if (flushes) _mm_setcsr(before_ | kFlushAndZero);
+  }
+  ~DenormalsFlushed() { _mm_setcsr(before_); }
+#else
+  explicit DenormalsFlushed(bool /*flushes*/) {}
+#endif
+  DenormalsFlushed(const DenormalsFlushed&) = delete;
+  DenormalsFlushed& operator=(const DenormalsFlushed&) = delete;
+
+ private:
+#ifdef __x86_64__
+  unsigned before_;
+#endif
+};
 
 // The thread behind the one before it, by its number.
 ::uint3 place_of(unsigned number, const ::dim3& block) {
@@ -61,6 +86,7 @@ void Block::run(Launch& launch, ::uint3 place) {
   }
   here = this;
   running_ = &root_;
+  const DenormalsFlushed flushed(launch.kernel.flushes_denormals);
   switch_to(start());
   here = nullptr;
   torchport_cuda_walk = nullptr;

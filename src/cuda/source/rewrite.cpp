@@ -20,6 +20,9 @@ namespace {
 
 constexpr std::string_view kNames = "::torchport::cuda::";
 
+// GCC contracts after it has inlined, by the flag of the function that it inlines into.
+constexpr std::string_view kContract = "__attribute__((optimize(\"fp-contract=fast\")))";
+
 // Specifiers of CUDA that mean nothing to one thread of a host.
 constexpr std::array<std::string_view, 7> kDropped{"__host__",    "__device__",       "__managed__",
                                                    "__constant__", "__grid_constant__", "__tile__",
@@ -108,7 +111,7 @@ class Rewriter {
     } else if (it == "__shared__") {
       shared(i);
     } else if (is_one_of(it, kDropped)) {
-      drop(i);
+      if (it != "__device__" || !contracts(i)) drop(i);
       if (it != "__host__" && !options_.relocatable) make_local(i);
     } else if (is_one_of(it, kDroppedCalls) && is(i + 1, "(") && is_closed(i + 1)) {
       edits_.replace(tokens_[i].begin, tokens_[tokens_[i + 1].partner].end, "");
@@ -119,6 +122,15 @@ class Rewriter {
     } else if (it == "__align__" && is(i + 1, "(")) {
       edits_.replace(tokens_[i].begin, tokens_[i].end, "alignas");
     }
+  }
+
+  // Gives a function that only a device calls the rounding of a device.
+  bool contracts(std::size_t i) {
+    if (!options_.contract || is(i - 1, "]") || is(i - 1, ">")) return false;
+    const Declaration declared = scopes_.declaration(i);
+    if (!declared.is_function || scopes_.has(declared, "__host__")) return false;
+    edits_.replace(tokens_[i].begin, tokens_[i].end, std::string(kContract));
+    return true;
   }
 
   // nvcc's device code has internal linkage: each file may have its own function of one name.
@@ -237,9 +249,9 @@ class Rewriter {
         fmt::format(" if (void** torchport_values = {0}waiting_arguments()) "
                     "{0}load_arguments(torchport_values{1}); "
                     "{0}run_kernel(\"{2}\", [=](const ::uint3 threadIdx, const ::uint3 blockIdx, "
-                    "const ::dim3 blockDim, const ::dim3 gridDim) mutable {{ (void)threadIdx, "
+                    "const ::dim3 blockDim, const ::dim3 gridDim) mutable {3} {{ (void)threadIdx, "
                     "(void)blockIdx, (void)blockDim, (void)gridDim; {{ ",
-                    kNames, loads, word(named)));
+                    kNames, loads, word(named), options_.contract ? kContract : ""));
     edits_.insert(tokens_[end].begin, "}});");
     kernel_end_ = end;
     find_others(body, end);

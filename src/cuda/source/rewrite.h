@@ -35,6 +35,8 @@ struct AsmStatement {
 struct RewriteOptions {
   // Device code is linked across files (-rdc=true): functions and variables keep their linkage.
   bool relocatable = false;
+  // Products and sums in device code become one operation (-fmad=true), in the host's code they do not.
+  bool contract = true;
   // Folders whose files have assembler for the host.
   std::vector<std::string> host_folders{"/usr/"};
   // The C++ of an assembler statement that is not empty.

@@ -35,6 +35,7 @@ struct Kernel {
   const char* name;
   // Runs threads from walk.x, walk.y, walk.z on. This function is also the identity of a kernel.
   void (*threads)(const void* body, Walk& walk);
+  bool flushes_denormals = false;  // -ftz=true
 };
 
 // The walk of the thread that runs here; none on the host.
@@ -75,8 +76,15 @@ void load_arguments(void** values, T&&... parameters) {
   (load_argument(*values++, parameters), ...);
 }
 
+// Device code rounds products and sums once (-fmad=true); `torchport nvcc` says so.
+#ifdef __TORCHPORT_CONTRACT__
+#define TORCHPORT_DEVICE_CODE __attribute__((optimize("fp-contract=fast")))
+#else
+#define TORCHPORT_DEVICE_CODE
+#endif
+
 template <class Body>
-void run_threads(const void* closure, Walk& walk) {
+TORCHPORT_DEVICE_CODE void run_threads(const void* closure, Walk& walk) {
   // Nothing has the address of this copy, so no store of the body can change it.
   const Body body = *static_cast<const Body*>(closure);
   const ::uint3 block = walk.block;
@@ -105,7 +113,12 @@ void run_threads(const void* closure, Walk& walk) {
 template <class Body>
 void run_kernel(const char* name, const Body& body) {
   static constexpr void (*kThreads)(const void*, Walk&) = &run_threads<Body>;
-  run_grid({name, kThreads}, &body);
+#ifdef __TORCHPORT_FTZ__
+  constexpr bool kFlushes = true;
+#else
+  constexpr bool kFlushes = false;
+#endif
+  run_grid({name, kThreads, kFlushes}, &body);
 }
 
 }  // namespace torchport::cuda
