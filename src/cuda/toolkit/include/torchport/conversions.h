@@ -22,8 +22,8 @@ __forceinline__ Int to_integer(F x, Int of_nan) {
   constexpr int kBits = 8 * static_cast<int>(sizeof(Int));
   constexpr Int kLow = kSigned ? static_cast<Int>(static_cast<Int>(1) << (kBits - 1)) : 0;
   constexpr Int kHigh = static_cast<Int>(~kLow);
-  // 2^bits, exact in F.
-  const F kEnd = static_cast<F>(static_cast<Int>(1) << (kBits - 2)) * (kSigned ? 2 : 4);
+  // The first number beyond, exact in F.
+  const F kEnd = static_cast<F>(1ull << (kBits - 2)) * (kSigned ? 2 : 4);
   F w = whole<kMode>(x);
   if (!(w == w)) return of_nan;
   if (w >= kEnd) return kHigh;
