@@ -423,6 +423,11 @@ void wait_for_grid(const Site& site) {
   block->wait(kGridBarrier, 0, true, site);
 }
 
+bool is_cooperative() {
+  const Block* block = Block::current();
+  return block != nullptr && block->launch().sizes.cooperative;
+}
+
 const void* exchange(unsigned mask, const void* mine, std::size_t bytes, const Site& site) {
   Block* block = Block::current();
   return block == nullptr ? mine : block->exchange(mask, mine, bytes, site);

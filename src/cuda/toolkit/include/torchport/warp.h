@@ -25,6 +25,7 @@ TORCHPORT_CUDA_API void wait_for_threads(unsigned number, unsigned threads, bool
                                          const Site& site);
 // Waits for all blocks of a cooperative launch.
 TORCHPORT_CUDA_API void wait_for_grid(const Site& site);
+TORCHPORT_CUDA_API bool is_cooperative();
 // Leaves `bytes` bytes, and waits until all lanes of `mask` that have not ended have come. Returns
 // where the value of lane 0 lies; that of lane i is i * bytes behind. It may be read until this
 // thread calls any function of this header again. Values of lanes outside of the mask are not defined.
