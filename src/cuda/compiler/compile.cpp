@@ -202,6 +202,7 @@ class Compilation {
     how.relocatable = options_.relocatable;
     how.contract = contracts();
     how.host_folders.push_back(toolkit_.folder + "/include/");
+    how.translate_asm = [](const AsmStatement& one) -> base::Result<std::string> { return "::torchport::cuda::trap(R\"(" + one.text + ")\")"; };
     auto result = rewrite(text, how);
     if (!result) return tl::make_unexpected(result.error());
     std::ofstream out(to, std::ios::binary);
@@ -218,7 +219,10 @@ class Compilation {
     words.push_back(options_.debug ? "-O0" : "-O" + (options_.optimize.empty() ? "3" : options_.optimize));
     if (has_fma()) words.insert(words.end(), {"-mavx2", "-mfma", "-mf16c"});
     words.emplace_back("-ffp-contract=off");
-    words.insert(words.end(), {"-Wno-unknown-pragmas", "-Wno-attributes", "-Wno-unused-value"});
+    words.insert(words.end(), {"-Wno-unknown-pragmas", "-Wno-attributes", "-Wno-unused-value",
+                              // nvcc's front end takes code that GCC refuses otherwise: a name that
+                              // a class uses before it declares it anew (cub does).
+                              "-fpermissive"});
     if (options_.no_warnings) words.emplace_back("-w");
     words.insert(words.end(), options_.host.begin(), options_.host.end());
     words.insert(words.end(), {source, "-o", object});

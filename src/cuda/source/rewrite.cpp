@@ -111,8 +111,9 @@ class Rewriter {
     } else if (it == "__shared__") {
       shared(i);
     } else if (is_one_of(it, kDropped)) {
-      if (it != "__device__" || !contracts(i)) drop(i);
-      if (it != "__host__" && !options_.relocatable) make_local(i);
+      std::string kept = it == "__device__" && contracts(i) ? std::string(kContract) : "";
+      if (it != "__host__" && !options_.relocatable && becomes_static(i)) kept += " static";
+      edits_.replace(tokens_[i].begin, tokens_[i].end, std::move(kept));
     } else if (is_one_of(it, kDroppedCalls) && is(i + 1, "(") && is_closed(i + 1)) {
       edits_.replace(tokens_[i].begin, tokens_[tokens_[i + 1].partner].end, "");
     } else if (it == "__forceinline__") {
@@ -125,26 +126,28 @@ class Rewriter {
   }
 
   // Gives a function that only a device calls the rounding of a device.
-  bool contracts(std::size_t i) {
+  [[nodiscard]] bool contracts(std::size_t i) const {
     if (!options_.contract || is(i - 1, "]") || is(i - 1, ">")) return false;
     const Declaration declared = scopes_.declaration(i);
     if (!declared.is_function || scopes_.has(declared, "__host__")) return false;
-    edits_.replace(tokens_[i].begin, tokens_[i].end, std::string(kContract));
+    // [[nodiscard]] may not follow an attribute of GCC's.
+    for (std::size_t at = declared.begin; at + 1 < declared.end; ++at)
+      if (is(at, "[") && is(at + 1, "[")) return false;
     return true;
   }
 
   // nvcc's device code has internal linkage: each file may have its own function of one name.
-  void make_local(std::size_t i) {
-    if (!scopes_.is_namespace(i)) return;
+  bool becomes_static(std::size_t i) {
+    if (!scopes_.is_namespace(i)) return false;
     const Declaration declared = scopes_.declaration(i);
-    if (declared.begin == done_ || declared.is_member || declared.is_template) return;
+    if (declared.begin == done_ || declared.is_member || declared.is_template) return false;
     for (const std::string_view word : {"static", "extern", "inline", "constexpr", "friend",
                                         "__global__", "__forceinline__", "typedef", "using"})
-      if (scopes_.has(declared, word)) return;
+      if (scopes_.has(declared, word)) return false;
     // What the host may call, too, has the linkage that the host's code has.
-    if (declared.is_function && scopes_.has(declared, "__host__")) return;
+    if (declared.is_function && scopes_.has(declared, "__host__")) return false;
     done_ = declared.begin;
-    edits_.insert(tokens_[declared.begin].begin, "static ");
+    return true;
   }
 
   void directive(std::size_t i) {
