@@ -126,6 +126,18 @@ bool is_of_this_environment(const std::string& command) {
                                      own_folder(), error);
 }
 
+// Builds that the program starts find nvcc and CUDA_HOME of the virtual devices.
+void show_toolkit() {
+  const auto package = package_folder();
+  if (!package) return;
+  const std::string home = *package + "/lib/cuda";
+  setenv("CUDA_HOME", home.c_str(), 1);
+  setenv("CUDA_PATH", home.c_str(), 1);
+  setenv("TORCHPORT_PROGRAM", (own_folder() / "torchport").c_str(), 1);
+  const std::string path = environment("PATH");
+  setenv("PATH", fmt::format("{}/bin{}{}", home, path.empty() ? "" : ":", path).c_str(), 1);
+}
+
 int run(const RunOptions& options, const std::vector<std::string>& rest) {
   const auto spec = spec_of(options);
   if (!spec) return usage(spec.error().message);
@@ -144,6 +156,7 @@ int run(const RunOptions& options, const std::vector<std::string>& rest) {
     setenv("TORCHPORT_REPORT_PID", std::to_string(getpid()).c_str(), 1);
   }
   if (!is_of_this_environment(command->front())) show_package_to_python();
+  if (spec->kind == "cuda") show_toolkit();
   if (!options.quiet) fmt::print(stderr, "{}\n", announcement(*spec));
   std::fflush(nullptr);
   std::vector<char*> words;

@@ -56,10 +56,23 @@ def after_torch(torch: ModuleType) -> None:
         from torchport.virtual import torch_c_shim
 
         torch_c_shim.finish(torch)
+        _prepare_extensions(torch)
     if _watching.wanted():
         _watching.start(torch)
     elif not hidden() and _tells_lines(torch._ops.ops.torchport):
         _watching.find_lines(torch)
+
+
+def _prepare_extensions(torch: ModuleType) -> None:
+    """CUDA extensions that were built for virtual devices can be imported from here on."""
+    root = Path(torch.__file__).parent  # type: ignore[arg-type]
+    # A build for CUDA brings libraries of the same functions, which extensions would find first.
+    if torch.version.cuda is None or Torch.at(root).has_cuda:
+        return
+    from torchport.virtual.kernels import extensions
+
+    extensions.prepare(root)
+    extensions.set_environment()
 
 
 def _tells_lines(native: Any) -> bool:
@@ -68,6 +81,6 @@ def _tells_lines(native: Any) -> bool:
 
 def after_cpp_extension(extension: ModuleType) -> None:
     if not hidden():
-        from torchport.virtual import kernels
+        from torchport.virtual.kernels import extensions
 
-        kernels.install(extension)
+        extensions.install(extension)
