@@ -1,6 +1,8 @@
 // Implements `torchport nvcc`: nvcc's command line for virtual devices.
 #include <cstdlib>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -8,6 +10,7 @@
 
 #include "cli/command.h"
 #include "cli/package.h"
+#include "cli/python.h"
 #include "cli/terminal.h"
 #include "cuda/compiler/compile.h"
 #include "cuda/compiler/options.h"
@@ -33,6 +36,18 @@ void add_words(const char* variable, std::vector<std::string>& words, bool befor
   if (text == nullptr) return;
   std::vector<std::string> own = CLI::detail::split_up(text);
   words.insert(before ? words.begin() : words.end(), own.begin(), own.end());
+}
+
+// The folders with the headers of cub, thrust and cuda::std: of the packages nvidia-cuda-cccl of this
+// environment, else those that stand in for the few that PyTorch's headers need.
+std::vector<std::string> further_headers(const std::string& toolkit) {
+  std::error_code error;
+  for (const std::filesystem::path& site : site_folders(own_folder().parent_path())) {
+    for (const char* below : {"nvidia/cuda_cccl/include", "nvidia/cu13/include/cccl"})
+      if (std::filesystem::is_directory(site / below / "cub", error))
+        return {(site / below).string()};
+  }
+  return {toolkit + "/without_cccl"};
 }
 
 int run_nvcc(std::vector<std::string> words) {
@@ -65,7 +80,8 @@ int run_nvcc(std::vector<std::string> words) {
     print_error(package.error());
     return kUsageError;
   }
-  const auto done = cuda::compile(*options, {*package + "/lib/cuda", {}});
+  const std::string toolkit = *package + "/lib/cuda";
+  const auto done = cuda::compile(*options, {toolkit, further_headers(toolkit)});
   if (!done) {
     print_error(done.error());
     return kFindings;

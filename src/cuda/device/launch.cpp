@@ -66,8 +66,10 @@ std::size_t blocks_of(const Launch& launch) {
 }
 
 Block& block_of_this_thread() {
-  thread_local Block block;
-  return block;
+  // Thread-local storage of a library that is loaded late has room for a pointer only.
+  thread_local std::unique_ptr<Block> block;
+  if (block == nullptr) block = std::make_unique<Block>();
+  return *block;
 }
 
 // A launch that workers take blocks of.
