@@ -11,7 +11,6 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/cuda/CUDACachingAllocator.h>
-#include <torch/version.h>
 
 namespace c10::cuda::CUDACachingAllocator {
 
@@ -59,9 +58,11 @@ class VirtualAllocator final : public CUDAAllocator {
   void setMemoryFraction(double /*fraction*/, c10::DeviceIndex /*device*/) override {
     refuse_allocator("memory fraction");
   }
+#ifdef TORCHPORT_HAS_SEGMENT_SIZES
   std::vector<StreamSegmentSize> getExpandableSegmentSizes(c10::DeviceIndex /*device*/) override {
     return {};
   }
+#endif
   void enable(bool /*value*/) override {}
   bool isEnabled() const override { return true; }
   void cacheInfo(c10::DeviceIndex /*device*/, size_t* largest) override { *largest = 0; }
@@ -87,15 +88,17 @@ class VirtualAllocator final : public CUDAAllocator {
     if (auto* device = of_device()) device->resetPeakStats(index);
   }
 
-#if TORCH_VERSION_MINOR >= 13
+#ifdef TORCHPORT_HAS_SNAPSHOT_TRACES
   SnapshotInfo snapshot(MempoolId_t /*id*/, bool /*traces*/) override {
     refuse_allocator("snapshot");
   }
+#else
+  SnapshotInfo snapshot(MempoolId_t /*id*/) override { refuse_allocator("snapshot"); }
+#endif
+#ifdef TORCHPORT_HAS_OOM_REJECTION
   void attachOomRejectionObserver(OomRejectionObserver /*observer*/) override {
     refuse_allocator("observer");
   }
-#else
-  SnapshotInfo snapshot(MempoolId_t /*id*/) override { refuse_allocator("snapshot"); }
 #endif
   void beginAllocateToPool(c10::DeviceIndex /*device*/, MempoolId_t /*id*/,
                            std::function<bool(cudaStream_t)> /*filter*/) override {
@@ -109,7 +112,7 @@ class VirtualAllocator final : public CUDAAllocator {
   }
   void recordHistory(bool /*enabled*/, CreateContextFn /*recorder*/, size_t /*entries*/,
                      RecordContext /*when*/, bool /*clear*/
-#if TORCH_VERSION_MINOR >= 11
+#ifdef TORCHPORT_HAS_SKIPPED_ACTIONS
                      ,
                      const std::vector<std::string>& /*skipped*/
 #endif

@@ -42,7 +42,7 @@ c10::Allocator* getCUDADeviceAllocator() {
 }
 
 cublasHandle_t getCurrentCUDABlasHandle(
-#if __has_include(<ATen/cuda/CUDAGreenContext.h>)
+#ifdef TORCHPORT_HAS_BLAS_SETUP
     bool /*setup*/
 #endif
 ) {

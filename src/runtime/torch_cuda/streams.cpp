@@ -45,6 +45,22 @@ cudaStream_t CUDAStream::stream() const {
   return handle;
 }
 
+#ifdef TORCHPORT_HAS_STREAM_WAITS  // else they are in the header
+bool CUDAStream::query() const {
+  const cudaError_t error = cudaStreamQuery(stream());
+  if (error == cudaErrorNotReady) {
+    (void)cudaGetLastError();
+    return false;
+  }
+  C10_CUDA_CHECK(error);
+  return true;
+}
+
+void CUDAStream::synchronize() const {
+  C10_CUDA_CHECK(cudaStreamSynchronize(stream()));
+}
+#endif
+
 CUDAStream getStreamFromPool(const bool isHighPriority, DeviceIndex device) {
   return CUDAStream(guard().getStreamFromGlobalPool(device_of(device), isHighPriority));
 }
