@@ -218,7 +218,8 @@ class Compilation {
     // nvcc compiles device code with -O3 unless it is told otherwise.
     words.push_back(options_.debug ? "-O0" : "-O" + (options_.optimize.empty() ? "3" : options_.optimize));
     if (has_fma()) words.insert(words.end(), {"-mavx2", "-mfma", "-mf16c"});
-    words.emplace_back("-ffp-contract=off");
+    // A device neither traps nor sets errno.
+    words.insert(words.end(), {"-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"});
     words.insert(words.end(), {"-Wno-unknown-pragmas", "-Wno-attributes", "-Wno-unused-value",
                               // nvcc's front end takes code that GCC refuses otherwise: a name that
                               // a class uses before it declares it anew (cub does).

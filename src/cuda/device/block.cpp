@@ -24,8 +24,8 @@ namespace {
 
 thread_local Block* here = nullptr;
 
-// The processor's mode while a kernel runs; each fiber keeps the mode that it began with. It holds for
-// double precision, too, which a GPU never flushes.
+// The processor's mode while a kernel runs; each fiber keeps the mode that it began with. It holds
+// for double precision, too, which a GPU never flushes.
 class DenormalsFlushed {
  public:
 #ifdef __x86_64__
@@ -68,22 +68,7 @@ void Block::run(Launch& launch, ::uint3 place) {
   threads_ = size.x * size.y * size.z;
   live_ = threads_;
   started_ = 0;
-  converging_ = 0;
-  yields_ = 0;
-  ready_first_ = ready_last_ = nullptr;
-  ready_count_ = 0;
-  const unsigned warps = (threads_ + kLanes - 1) / kLanes;
-  for (unsigned i = 0; i < warps; ++i) {
-    warps_[i].gone = 0;
-    warps_[i].pending.clear();
-    warps_[i].converging.clear();
-  }
-  if (threads_ % kLanes != 0) warps_[warps - 1].gone = ~0U << (threads_ % kLanes);
-  for (Barrier& barrier : barriers_) {
-    barrier.waiting.clear();
-    barrier.arrived = barrier.wanted = 0;
-    barrier.trues = 0;
-  }
+  if (met_) forget();
   here = this;
   running_ = &root_;
   const DenormalsFlushed flushed(launch.kernel.flushes_denormals);
@@ -98,11 +83,36 @@ void Block::run(Launch& launch, ::uint3 place) {
   }
 }
 
+// What the threads of the block before left where they met.
+void Block::forget() {
+  met_ = false;
+  converging_ = 0;
+  yields_ = 0;
+  ready_first_ = ready_last_ = nullptr;
+  ready_count_ = 0;
+  for (Warp& warp : warps_) {
+    warp.gone = 0;
+    warp.pending.clear();
+    warp.converging.clear();
+  }
+  for (Barrier& barrier : barriers_) {
+    barrier.waiting.clear();
+    barrier.arrived = barrier.wanted = 0;
+    barrier.trues = 0;
+  }
+}
+
+// Two threads of the block are going to meet.
+void Block::begin_to_meet() {
+  met_ = true;
+  if (threads_ % kLanes != 0) warps_[threads_ / kLanes].gone = ~0U << (threads_ % kLanes);
+}
+
 unsigned Block::thread() const {
   const Walk& walk = running_->walk;
   if (running_->one_thread) return running_->thread;
   const ::dim3& size = launch_->sizes.block;
-  return static_cast<unsigned>(walk.x) +
+  return static_cast<unsigned>(*walk.turn) +
          size.x * (static_cast<unsigned>(walk.y) + size.y * static_cast<unsigned>(walk.z));
 }
 
@@ -115,7 +125,7 @@ void Block::enter(fcontext::transfer_t from) {
   block.ended();
 }
 
-void Block::resumed(fcontext::transfer_t from) {
+__attribute__((always_inline)) inline void Block::resumed(fcontext::transfer_t from) {
   static_cast<Fiber*>(from.data)->context = from.fctx;
   if (dead_ != nullptr) {
     pool_.give(dead_);
@@ -123,7 +133,9 @@ void Block::resumed(fcontext::transfer_t from) {
   }
 }
 
-void Block::switch_to(Fiber* fiber) {
+// Inlined, because a return to another stack than that of the call is not predicted: each costs as much
+// as the switch.
+__attribute__((always_inline)) inline void Block::switch_to(Fiber* fiber) {
   Fiber* me = running_;
   if (fiber == me) return;
   running_ = fiber;
@@ -136,8 +148,8 @@ Fiber* Block::start() {
   Fiber* fiber = pool_.take(&Block::enter);
   const ::dim3& size = launch_->sizes.block;
   const ::uint3 at = place_of(started_, size);
-  fiber->walk = {Count(at.x), Count(at.y), Count(at.z), Count(size.x),
-                 place_,      size,        launch_->sizes.grid};
+  fiber->walk = {Count(at.x),   Count(at.y), Count(at.z), &fiber->walk.x,
+                 Count(size.x), place_,      size,        launch_->sizes.grid};
   fiber->first = started_;
   return fiber;
 }
@@ -147,6 +159,7 @@ Fiber& Block::own() {
   Fiber& me = *running_;
   yields_ = 0;
   if (!me.one_thread) {
+    if (!met_) begin_to_meet();
     me.thread = thread();
     me.one_thread = true;
     me.walk.end = Count(0);
@@ -202,8 +215,13 @@ Fiber* Block::next() {
 
 void Block::mark_gone(unsigned from, unsigned to) {
   live_ -= to - from;
-  for (unsigned i = from; i < to; ++i) warps_[i / kLanes].gone |= 1U << (i % kLanes);
-  for (unsigned w = from / kLanes; w <= (to - 1) / kLanes; ++w) settle(warps_[w]);
+  if (live_ == 0) return;
+  for (unsigned w = from / kLanes; w <= (to - 1) / kLanes; ++w) {
+    const unsigned first = std::max(from, w * kLanes) % kLanes;
+    const unsigned count = std::min(to, (w + 1) * kLanes) - std::max(from, w * kLanes);
+    warps_[w].gone |= (count == kLanes ? ~0U : (1U << count) - 1U) << first;
+    settle(warps_[w]);
+  }
   settle_barrier(barriers_[0]);
   settle_barrier(barriers_[kGridBarrier]);
 }
@@ -236,8 +254,9 @@ bool Block::settle_barrier(Barrier& barrier) {
   if (&barrier == &barriers_[kGridBarrier] && launch_->barrier != nullptr &&
       !launch_->barrier->wait())
     return false;  // failed elsewhere: next() ends the block
-  std::sort(barrier.waiting.begin(), barrier.waiting.end(),
-            [](const Fiber* a, const Fiber* b) { return a->thread < b->thread; });
+  const auto in_order = [](const Fiber* a, const Fiber* b) { return a->thread < b->thread; };
+  if (!std::is_sorted(barrier.waiting.begin(), barrier.waiting.end(), in_order))
+    std::sort(barrier.waiting.begin(), barrier.waiting.end(), in_order);
   for (Fiber* one : barrier.waiting) make_ready(one);
   barrier.waiting.clear();
   barrier.arrived = barrier.wanted = 0;
@@ -255,7 +274,7 @@ void Block::wait(unsigned number, unsigned threads, bool wait, const Site& site)
     settle_barrier(barrier);
     return;
   }
-  sites_[me.thread] = site;
+  me.site = &site;  // it lies on the stack of the thread, which waits
   barrier.waiting.push_back(&me);
   settle_barrier(barrier);
   switch_to(next());
@@ -319,7 +338,8 @@ const void* Block::exchange(unsigned mask, const void* mine, std::size_t bytes, 
     it->arrived = 0;
     it->bytes = bytes;
     it->waiting.fill(nullptr);
-    const std::size_t units = (kLanes * bytes + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t);
+    const std::size_t units =
+        (kLanes * bytes + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t);
     if (it->values.size() < units) it->values.resize(units);
     warp.pending.push_back(it);
   }
@@ -331,7 +351,7 @@ const void* Block::exchange(unsigned mask, const void* mine, std::size_t bytes, 
     complete(warp, *it, &me);
     return values;
   }
-  sites_[me.thread] = site;
+  me.site = &site;  // it lies on the stack of the thread, which waits
   switch_to(next());
   return values;
 }
@@ -384,7 +404,7 @@ std::string Block::who_waits() const {
   std::vector<std::pair<Site, unsigned>> groups;
   for (const Barrier& barrier : barriers_) {
     for (const Fiber* one : barrier.waiting) {
-      const Site& site = sites_[one->thread];
+      const Site& site = *one->site;
       auto found = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
         return group.first.line == site.line && std::strcmp(group.first.file, site.file) == 0;
       });
@@ -414,12 +434,14 @@ void wait_for_threads(unsigned number, unsigned threads, bool wait, const Site& 
 void wait_for_grid(const Site& site) {
   Block* block = Block::current();
   if (block == nullptr) return;
-  if (block->launch().barrier == nullptr && block->launch().sizes.grid.x *
-      block->launch().sizes.grid.y * block->launch().sizes.grid.z > 1)
-    block->fail(kLaunchFailure,
-                fmt::format("the whole grid waits at {}:{}, but the launch was not a cooperative one; "
-                            "use cudaLaunchCooperativeKernel",
-                            site.file, site.line));
+  if (block->launch().barrier == nullptr &&
+      block->launch().sizes.grid.x * block->launch().sizes.grid.y * block->launch().sizes.grid.z >
+          1)
+    block->fail(
+        kLaunchFailure,
+        fmt::format("the whole grid waits at {}:{}, but the launch was not a cooperative one; "
+                    "use cudaLaunchCooperativeKernel",
+                    site.file, site.line));
   block->wait(kGridBarrier, 0, true, site);
 }
 

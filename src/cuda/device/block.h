@@ -1,8 +1,8 @@
 // Runs the threads of one block, on one thread of the host.
 //
-// A thread that waits is a fiber; see torchport/kernel.h for how it becomes one. Which thread runs next
-// follows a fixed order (those that may go on, by when they were set free; then the next thread that has
-// not begun), so that a block computes the same each time.
+// A thread that waits is a fiber; see torchport/kernel.h for how it becomes one. Which thread runs
+// next follows a fixed order (those that may go on, by when they were set free; then the next
+// thread that has not begun), so that a block computes the same each time.
 #pragma once
 
 #include <array>
@@ -79,6 +79,8 @@ class Block {
   };
 
   static void enter(boost::context::detail::transfer_t from);
+  void forget();
+  void begin_to_meet();
   Fiber& own();
   void resumed(boost::context::detail::transfer_t from);
   void switch_to(Fiber* next);
@@ -95,6 +97,7 @@ class Block {
   void let_go(Fiber& fiber);
   std::string who_waits() const;
 
+  bool met_ = false;  // whether threads have waited for each other since forget()
   Launch* launch_ = nullptr;
   ::uint3 place_{};
   FiberPool pool_;
@@ -111,7 +114,6 @@ class Block {
   unsigned converging_ = 0;
   std::array<Warp, kMostThreads / kLanes> warps_;
   std::array<Barrier, kBarriers> barriers_;
-  std::array<Site, kMostThreads> sites_{};
   std::vector<std::unique_ptr<Exchange>> exchanges_;
   std::vector<Exchange*> free_exchanges_;
 };

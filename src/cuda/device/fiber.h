@@ -8,6 +8,7 @@
 #include <boost/context/detail/fcontext.hpp>
 
 #include "torchport/kernel.h"
+#include "torchport/warp.h"
 
 namespace torchport::cuda {
 
@@ -17,11 +18,12 @@ struct Fiber {
   char* low = nullptr;  // the stack; the page below cannot be touched
   char* high = nullptr;
   Walk walk{};
-  unsigned first = 0;    // the number of the first thread of the walk
-  unsigned thread = 0;   // of the thread that this stack belongs to, once it is one thread's
+  unsigned first = 0;   // the number of the first thread of the walk
+  unsigned thread = 0;  // of the thread that this stack belongs to, once it is one thread's
   bool one_thread = false;
-  Fiber* next = nullptr;  // in the queue
-  const void* waits_at = nullptr;  // the site
+  Fiber* next = nullptr;           // in the queue
+  const void* waits_at = nullptr;  // the call of active_lanes
+  const Site* site = nullptr;      // where the thread waits
   void* held = nullptr;            // an exchange whose values the thread may read
 };
 

@@ -189,13 +189,13 @@ void run_blocks(Launch& launch) {
   const std::size_t blocks = blocks_of(launch);
   if (launch.sizes.cooperative && blocks > 1) return run_cooperatively(launch, blocks);
   // Below this, waking another thread takes longer than the work.
-  constexpr std::size_t kFewThreads = 2048;
+  constexpr std::size_t kQuickThreads = 2048;
   const ::dim3& block = launch.sizes.block;
   Work work;
   work.launch = &launch;
   work.blocks = blocks;
   if (blocks == 1 || count_of_workers() == 1 ||
-      blocks * block.x * block.y * block.z <= kFewThreads) {
+      blocks * block.x * block.y * block.z <= kQuickThreads) {
     work.run();
     return;
   }

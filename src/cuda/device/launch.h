@@ -53,8 +53,8 @@ struct Launch {
   void fail(int code, const std::string& why);
 };
 
-// Runs a launch to its end; its error is in it. Thread safe: launches of several threads of the host
-// share the workers.
+// Runs a launch to its end; its error is in it. Thread safe: launches of several threads of the
+// host share the workers.
 void run_blocks(Launch& launch);
 
 // How many threads of the host run blocks: OMP_NUM_THREADS, or the processors of this process.

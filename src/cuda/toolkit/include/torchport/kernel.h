@@ -24,7 +24,8 @@ enum class Count : unsigned {};
 
 // A walk over the threads of one block, from one thread on.
 struct Walk {
-  Count x, y, z;  // the thread that runs
+  Count x, y, z;  // where it begins; y and z are those of the thread that runs
+  Count* turn;    // x of the thread that runs
   Count end;      // where rows end; 0 once the walk is the stack of one thread
   ::uint3 block;
   ::dim3 block_size;
@@ -53,7 +54,7 @@ TORCHPORT_CUDA_API void** waiting_arguments();
 
 inline ::uint3 thread_index() {
   const Walk& walk = *torchport_cuda_walk;
-  return {static_cast<unsigned>(walk.x), static_cast<unsigned>(walk.y),
+  return {static_cast<unsigned>(*walk.turn), static_cast<unsigned>(walk.y),
           static_cast<unsigned>(walk.z)};
 }
 inline ::uint3 block_index() { return torchport_cuda_walk->block; }
@@ -83,19 +84,30 @@ void load_arguments(void** values, T&&... parameters) {
 #define TORCHPORT_DEVICE_CODE
 #endif
 
-template <class Body>
-TORCHPORT_DEVICE_CODE void run_threads(const void* closure, Walk& walk) {
-  // Nothing has the address of this copy, so no store of the body can change it.
-  const Body body = *static_cast<const Body*>(closure);
-  const ::uint3 block = walk.block;
-  const ::dim3 block_size = walk.block_size;
+// A number that is known to be small. The compiler sees that blockIdx.x * blockDim.x + threadIdx.x does not
+// wrap then, and may vectorize.
+inline unsigned small(unsigned value, unsigned most) {
+  __asm__("" : "+r"(value));
+  return value & most;
+}
+constexpr unsigned kFewBlocks = (1U << 19U) - 1;
+constexpr unsigned kFewThreads = (1U << 11U) - 1;
+
+// The threads of the rows from walk.x, walk.y, walk.z on. `Most` bounds the number of the block.
+template <unsigned MostBlock, class Body>
+TORCHPORT_DEVICE_CODE inline void run_rows(const Body& body, Walk& walk) {
+  const ::uint3 block{small(walk.block.x, MostBlock), walk.block.y, walk.block.z};
+  const ::dim3 block_size(small(walk.block_size.x, kFewThreads), walk.block_size.y,
+                          walk.block_size.z);
   const ::dim3 grid_size = walk.grid_size;
-  unsigned x = static_cast<unsigned>(walk.x);
+  unsigned x = small(static_cast<unsigned>(walk.x), kFewThreads);
+  Count turn = walk.x;
+  walk.turn = &turn;
   unsigned y = static_cast<unsigned>(walk.y);
   unsigned z = static_cast<unsigned>(walk.z);
   for (;;) {
-    for (; x < static_cast<unsigned>(walk.end); ++x) {
-      walk.x = Count(x);
+    for (; x < (static_cast<unsigned>(walk.end) & kFewThreads); ++x) {
+      turn = Count(x);
       Body one = body;  // parameters belong to a thread
       one(::uint3{x, y, z}, block, block_size, grid_size);
     }
@@ -108,6 +120,17 @@ TORCHPORT_DEVICE_CODE void run_threads(const void* closure, Walk& walk) {
     walk.y = Count(y);
     walk.z = Count(z);
   }
+}
+
+// Hot, because GCC makes code small that a program's main seems to run once.
+template <class Body>
+__attribute__((hot)) TORCHPORT_DEVICE_CODE void run_threads(const void* closure, Walk& walk) {
+  // Nothing has the address of this copy, so no store of the body can change it.
+  const Body body = *static_cast<const Body*>(closure);
+  if (walk.block.x <= kFewBlocks)
+    run_rows<kFewBlocks>(body, walk);
+  else
+    run_rows<~0U>(body, walk);
 }
 
 template <class Body>
