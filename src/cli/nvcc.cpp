@@ -38,8 +38,8 @@ void add_words(const char* variable, std::vector<std::string>& words, bool befor
   words.insert(before ? words.begin() : words.end(), own.begin(), own.end());
 }
 
-// The folders with the headers of cub, thrust and cuda::std: of the packages nvidia-cuda-cccl of this
-// environment, else those that stand in for the few that PyTorch's headers need.
+// The folders with the headers of cub, thrust and cuda::std: of the packages nvidia-cuda-cccl of
+// this environment, else those that stand in for the few that PyTorch's headers need.
 std::vector<std::string> further_headers(const std::string& toolkit) {
   std::error_code error;
   for (const std::filesystem::path& site : site_folders(own_folder().parent_path())) {

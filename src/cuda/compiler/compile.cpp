@@ -84,9 +84,9 @@ class Compilation {
     if (options_.dry_run) return 0;
     auto ended = base::run({.words = words});
     if (!ended) {
-      return base::fail(base::ErrorCode::kIo,
-                        fmt::format("there is no host compiler {} (Debian: apt install g++)",
-                                    words.front()));
+      return base::fail(
+          base::ErrorCode::kIo,
+          fmt::format("there is no host compiler {} (Debian: apt install g++)", words.front()));
     }
     std::fputs(ended->output.c_str(), stdout);
     std::fputs(ended->errors.c_str(), stderr);
@@ -121,15 +121,15 @@ class Compilation {
 
   [[nodiscard]] Words language_words() const {
     Words words{fmt::format("-std={}", gnu_standard())};
-    for (const std::string& one : {fmt::format("-D__CUDACC_VER_MAJOR__={}", kMajor),
-                                   fmt::format("-D__CUDACC_VER_MINOR__={}", kMinor),
-                                   fmt::format("-D__CUDACC_VER_BUILD__={}", kBuild),
-                                   fmt::format("-D__CUDA_ARCH__={}0", options_.architecture),
-                                   fmt::format("-D__CUDA_ARCH_LIST__={}0", options_.architecture),
-                                   std::string("-D__CUDA_ARCH_FEAT_SM90_ALL=1"),
-                                   std::string("-D__CUDACC__"), std::string("-D__NVCC__"),
-                                   std::string("-D__TORCHPORT_NVCC__"),
-                                   std::string("-D__CUDA_API_PER_THREAD_DEFAULT_STREAM_OFF")})
+    for (const std::string& one :
+         {fmt::format("-D__CUDACC_VER_MAJOR__={}", kMajor),
+          fmt::format("-D__CUDACC_VER_MINOR__={}", kMinor),
+          fmt::format("-D__CUDACC_VER_BUILD__={}", kBuild),
+          fmt::format("-D__CUDA_ARCH__={}0", options_.architecture),
+          fmt::format("-D__CUDA_ARCH_LIST__={}0", options_.architecture),
+          std::string("-D__CUDA_ARCH_FEAT_SM90_ALL=1"), std::string("-D__CUDACC__"),
+          std::string("-D__NVCC__"), std::string("-D__TORCHPORT_NVCC__"),
+          std::string("-D__CUDA_API_PER_THREAD_DEFAULT_STREAM_OFF")})
       words.push_back(one);
     std::erase(words, "-D__CUDA_API_PER_THREAD_DEFAULT_STREAM_OFF");
     if (options_.architecture != 90) std::erase(words, "-D__CUDA_ARCH_FEAT_SM90_ALL=1");
@@ -188,8 +188,8 @@ class Compilation {
     if (auto done = execute(compile_words(rewritten, object)); !done || *done != 0) return done;
     if (options_.keep) {
       std::error_code ignored;
-      fs::copy_file(rewritten, fs::path(rewritten).filename(),
-                    fs::copy_options::overwrite_existing, ignored);
+      fs::copy_file(rewritten, fs::path(rewritten).filename(), fs::copy_options::overwrite_existing,
+                    ignored);
     }
     objects_.push_back(object);
     return 0;
@@ -202,7 +202,9 @@ class Compilation {
     how.relocatable = options_.relocatable;
     how.contract = contracts();
     how.host_folders.push_back(toolkit_.folder + "/include/");
-    how.translate_asm = [](const AsmStatement& one) -> base::Result<std::string> { return "::torchport::cuda::trap(R\"(" + one.text + ")\")"; };
+    how.translate_asm = [](const AsmStatement& one) -> base::Result<std::string> {
+      return "::torchport::cuda::trap(R\"(" + one.text + ")\")";
+    };
     auto result = rewrite(text, how);
     if (!result) return tl::make_unexpected(result.error());
     std::ofstream out(to, std::ios::binary);
@@ -216,14 +218,15 @@ class Compilation {
     Words words{options_.host_compiler, "-c", "-x", "c++-cpp-output",
                 fmt::format("-std={}", gnu_standard())};
     // nvcc compiles device code with -O3 unless it is told otherwise.
-    words.push_back(options_.debug ? "-O0" : "-O" + (options_.optimize.empty() ? "3" : options_.optimize));
+    words.push_back(options_.debug ? "-O0"
+                                   : "-O" + (options_.optimize.empty() ? "3" : options_.optimize));
     if (has_fma()) words.insert(words.end(), {"-mavx2", "-mfma", "-mf16c"});
     // A device neither traps nor sets errno.
     words.insert(words.end(), {"-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"});
     words.insert(words.end(), {"-Wno-unknown-pragmas", "-Wno-attributes", "-Wno-unused-value",
-                              // nvcc's front end takes code that GCC refuses otherwise: a name that
-                              // a class uses before it declares it anew (cub does).
-                              "-fpermissive"});
+                               // nvcc's front end takes code that GCC refuses otherwise: a name
+                               // that a class uses before it declares it anew (cub does).
+                               "-fpermissive"});
     if (options_.no_warnings) words.emplace_back("-w");
     words.insert(words.end(), options_.host.begin(), options_.host.end());
     words.insert(words.end(), {source, "-o", object});
@@ -236,7 +239,8 @@ class Compilation {
     if (options_.phase == Phase::kPreprocess) words.emplace_back("-E");
     if (options_.phase != Phase::kPreprocess && options_.phase != Phase::kDependencies)
       words.emplace_back("-c");
-    const bool is_c = options_.language == "c" || (options_.language.empty() && source.ends_with(".c"));
+    const bool is_c =
+        options_.language == "c" || (options_.language.empty() && source.ends_with(".c"));
     if (!options_.language.empty()) words.insert(words.end(), {"-x", options_.language});
     if (!is_c) words.push_back(fmt::format("-std={}", gnu_standard()));
     if (!options_.optimize.empty()) words.push_back("-O" + options_.optimize);
@@ -275,7 +279,8 @@ class Compilation {
     return execute(words);
   }
 
-  // -dlink: the device code of the objects is linked by the host's linker; what is asked for is an object.
+  // -dlink: the device code of the objects is linked by the host's linker; what is asked for is an
+  // object.
   base::Result<int> empty_object() {
     const std::string source = folder_.file("device_link.cpp");
     std::ofstream(source) << "\n";

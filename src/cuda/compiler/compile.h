@@ -1,4 +1,5 @@
-// Compiles CUDA C++ for virtual devices with the host's compiler, as nvcc's command line asks for it.
+// Compiles CUDA C++ for virtual devices with the host's compiler, as nvcc's command line asks for
+// it.
 #pragma once
 
 #include <string>

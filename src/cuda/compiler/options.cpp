@@ -58,7 +58,8 @@ bool is_true(const std::string& value) {
 void note_architectures(NvccOptions& options, std::string_view text) {
   int newest = 0;
   for (const std::string_view prefix : {"sm_", "compute_", "lto_"}) {
-    for (auto at = text.find(prefix); at != std::string_view::npos; at = text.find(prefix, at + 1)) {
+    for (auto at = text.find(prefix); at != std::string_view::npos;
+         at = text.find(prefix, at + 1)) {
       int number = 0;
       const char* begin = text.data() + at + prefix.size();
       std::from_chars(begin, text.data() + text.size(), number);
@@ -67,28 +68,29 @@ void note_architectures(NvccOptions& options, std::string_view text) {
   }
   if (newest == 0) return;
   static constexpr int kDefault = 75;
-  options.architecture = options.architecture == kDefault ? newest
-                                                          : std::max(options.architecture, newest);
+  options.architecture =
+      options.architecture == kDefault ? newest : std::max(options.architecture, newest);
 }
 
 base::Result<void> phase(NvccOptions& options, const std::string& name, const std::string& /*v*/) {
-  static const std::map<std::string_view, Phase> kPhases{{"c", Phase::kCompile},
-                                                         {"compile", Phase::kCompile},
-                                                         {"dc", Phase::kCompile},
-                                                         {"device-c", Phase::kCompile},
-                                                         {"dw", Phase::kCompile},
-                                                         {"device-w", Phase::kCompile},
-                                                         {"E", Phase::kPreprocess},
-                                                         {"preprocess", Phase::kPreprocess},
-                                                         {"M", Phase::kDependencies},
-                                                         {"MM", Phase::kDependencies},
-                                                         {"generate-dependencies", Phase::kDependencies},
-                                                         {"generate-nonsystem-dependencies", Phase::kDependencies},
-                                                         {"lib", Phase::kLibrary},
-                                                         {"dlink", Phase::kNothing},
-                                                         {"device-link", Phase::kNothing},
-                                                         {"link", Phase::kLink},
-                                                         {"shared", Phase::kLink}};
+  static const std::map<std::string_view, Phase> kPhases{
+      {"c", Phase::kCompile},
+      {"compile", Phase::kCompile},
+      {"dc", Phase::kCompile},
+      {"device-c", Phase::kCompile},
+      {"dw", Phase::kCompile},
+      {"device-w", Phase::kCompile},
+      {"E", Phase::kPreprocess},
+      {"preprocess", Phase::kPreprocess},
+      {"M", Phase::kDependencies},
+      {"MM", Phase::kDependencies},
+      {"generate-dependencies", Phase::kDependencies},
+      {"generate-nonsystem-dependencies", Phase::kDependencies},
+      {"lib", Phase::kLibrary},
+      {"dlink", Phase::kNothing},
+      {"device-link", Phase::kNothing},
+      {"link", Phase::kLink},
+      {"shared", Phase::kLink}};
   options.phase = kPhases.at(name);
   if (name == "shared") options.shared = true;
   if (name == "dc" || name == "device-c") options.relocatable = true;
@@ -107,14 +109,16 @@ base::Result<void> device_code(NvccOptions& /*options*/, const std::string& name
 
 base::Result<void> preprocess_word(NvccOptions& options, const std::string& name,
                                    const std::string& value) {
-  static const std::map<std::string_view, std::string_view> kLong{
-      {"define-macro", "D"}, {"undefine-macro", "U"}, {"include-path", "I"},
-      {"pre-include", "include"}, {"system-include", "isystem"}};
+  static const std::map<std::string_view, std::string_view> kLong{{"define-macro", "D"},
+                                                                  {"undefine-macro", "U"},
+                                                                  {"include-path", "I"},
+                                                                  {"pre-include", "include"},
+                                                                  {"system-include", "isystem"}};
   const auto found = kLong.find(name);
   const std::string_view flag = found == kLong.end() ? std::string_view(name) : found->second;
   const bool lists = flag == "D" || flag == "U" || flag == "I" || flag == "isystem";
   // Only lists of folders may have commas; a macro's value has its own.
-  for (const std::string& one : lists && flag != "D" ? split_commas(value) : Words{value}) {
+  for (const std::string& one : lists&& flag != "D" ? split_commas(value) : Words{value}) {
     if (flag.size() == 1) {
       options.preprocess.push_back(fmt::format("-{}{}", flag, one));
     } else {
@@ -322,7 +326,8 @@ const Flag* find_flag(std::string_view name) {
 
 // -Idir, -DX=1, -lm, -O3, -t4, -Werror: a value that follows its letter. The longest name wins.
 const Flag* find_joined(const std::string& word, std::string& name) {
-  for (const std::string_view one : {"isystem", "std", "D", "U", "I", "L", "l", "O", "t", "o", "x", "m"}) {
+  for (const std::string_view one :
+       {"isystem", "std", "D", "U", "I", "L", "l", "O", "t", "o", "x", "m"}) {
     if (word.size() > one.size() && word.starts_with(one)) {
       name = one;
       return find_flag(one);

@@ -8,7 +8,7 @@ namespace torchport::cuda {
 namespace {
 
 constexpr std::array<std::string_view, 16> kTypeWords{
-    "void", "bool",     "char",  "short", "int",    "long",     "float",    "double",
+    "void", "bool",     "char",  "short",  "int",   "long",     "float",    "double",
     "auto", "unsigned", "const", "signed", "class", "typename", "volatile", "struct"};
 
 struct Reader {
@@ -116,8 +116,8 @@ std::vector<AsmOperand> operands_of(const Reader& read, Part part) {
     while (at < one.end && read.tokens[at].kind == TokenKind::kText)
       append_literal(read.word(at++), operand.constraint);
     if (at < one.end)
-      operand.expression =
-          read.text.substr(read.tokens[at].begin, read.tokens[one.end - 1].end - read.tokens[at].begin);
+      operand.expression = read.text.substr(read.tokens[at].begin,
+                                            read.tokens[one.end - 1].end - read.tokens[at].begin);
     found.push_back(std::move(operand));
   }
   return found;

@@ -24,13 +24,12 @@ constexpr std::string_view kNames = "::torchport::cuda::";
 constexpr std::string_view kContract = "__attribute__((optimize(\"fp-contract=fast\")))";
 
 // Specifiers of CUDA that mean nothing to one thread of a host.
-constexpr std::array<std::string_view, 7> kDropped{"__host__",    "__device__",       "__managed__",
-                                                   "__constant__", "__grid_constant__", "__tile__",
-                                                   "__inline_hint__"};
+constexpr std::array<std::string_view, 7> kDropped{
+    "__host__",          "__device__", "__managed__",    "__constant__",
+    "__grid_constant__", "__tile__",   "__inline_hint__"};
 // These have an argument.
-constexpr std::array<std::string_view, 5> kDroppedCalls{"__launch_bounds__", "__maxnreg__",
-                                                        "__cluster_dims__", "__block_size__",
-                                                        "__local_maxnreg__"};
+constexpr std::array<std::string_view, 5> kDroppedCalls{
+    "__launch_bounds__", "__maxnreg__", "__cluster_dims__", "__block_size__", "__local_maxnreg__"};
 
 template <std::size_t N>
 bool is_one_of(std::string_view word, const std::array<std::string_view, N>& words) {
@@ -54,7 +53,10 @@ struct Region {
 class Rewriter {
  public:
   Rewriter(std::string_view text, const RewriteOptions& options)
-      : text_(text), options_(options), tokens_(tokens_of(text)), scopes_(text, tokens_),
+      : text_(text),
+        options_(options),
+        tokens_(tokens_of(text)),
+        scopes_(text, tokens_),
         edits_(text) {}
 
   base::Result<std::string> run() {
@@ -167,8 +169,7 @@ class Rewriter {
     if (is(i + 1, ".")) return false;
     static constexpr std::array<std::string_view, 6> kBefore{"return", "else",     "case",
                                                              "throw",  "co_yield", "do"};
-    return i > 0 && tokens_[i - 1].kind == TokenKind::kName &&
-           !is_one_of(word(i - 1), kBefore);
+    return i > 0 && tokens_[i - 1].kind == TokenKind::kName && !is_one_of(word(i - 1), kBefore);
   }
 
   void place(std::size_t i, std::string_view function) {
@@ -196,8 +197,8 @@ class Rewriter {
                                !is(i - 1, ")") && !is(i - 1, "]") && !is(i - 1, ">") &&
                                !is(i - 1, "[") && !is(i + 1, "[");
         if (!is_lambda) continue;
-        const bool by_default = (is(i + 1, "&") || is(i + 1, "=")) &&
-                                (close == i + 2 || is(i + 2, ","));
+        const bool by_default =
+            (is(i + 1, "&") || is(i + 1, "=")) && (close == i + 2 || is(i + 2, ","));
         std::size_t body = close + 1;
         while (body < end && !is(body, "{") && !is(body, ";")) {
           body = is_closed(body) ? tokens_[body].partner + 1 : body + 1;
@@ -292,7 +293,7 @@ class Rewriter {
         at = tokens_[at].partner;
         // f(x)<<<...>>>: what a function returns. (f)<<<...>>>: only that.
         if (at == 0 || (tokens_[at - 1].kind != TokenKind::kName && !is(at - 1, ")"))) return at;
-        if (is(at - 1, "return") || is(at - 1, "else")) return at;
+        if (is(at - 1, "return") || is(at - 1, "else") || ends_condition(at - 1)) return at;
         --at;
       }
       if (tokens_[at].kind != TokenKind::kName) return std::nullopt;
@@ -307,6 +308,14 @@ class Rewriter {
       if (global || (scope && (is(at - 1, "return") || is(at - 1, "else")))) return at;
     }
     return std::nullopt;
+  }
+
+  // Whether token `at` is the `)` of if (...), after which a statement begins.
+  [[nodiscard]] bool ends_condition(std::size_t at) const {
+    const std::size_t open = tokens_[at].partner;
+    return is(at, ")") && open > 0 && open < at &&
+           (is(open - 1, "if") || is(open - 1, "while") || is(open - 1, "for") ||
+            is(open - 1, "switch"));
   }
 
   // The `<` of template arguments that token `close` ends.
@@ -328,8 +337,8 @@ class Rewriter {
   void launch(std::size_t i) {
     if (i > 0 && is(i - 1, "operator")) return;
     std::size_t close = i + 3;
-    while (close < tokens_.size() && !(is(close, ">") && joined(close, 3) && is(close + 1, ">") &&
-                                       is(close + 2, ">"))) {
+    while (close < tokens_.size() &&
+           !(is(close, ">") && joined(close, 3) && is(close + 1, ">") && is(close + 2, ">"))) {
       if (is(close, ";")) return fail(i, "the launch `<<<` has no `>>>`");
       close = is_closed(close) ? tokens_[close].partner + 1 : close + 1;
     }

@@ -1,4 +1,5 @@
-// Rewrites preprocessed CUDA C++ as C++ for the host, for torchport/kernel.h of the toolkit's headers.
+// Rewrites preprocessed CUDA C++ as C++ for the host, for torchport/kernel.h of the toolkit's
+// headers.
 //
 //   kernel<<<grid, block>>>(x)  ->  configure(grid, block), and a plain call of the kernel
 //   __global__ void kernel(T x) { BODY }
@@ -35,7 +36,8 @@ struct AsmStatement {
 struct RewriteOptions {
   // Device code is linked across files (-rdc=true): functions and variables keep their linkage.
   bool relocatable = false;
-  // Products and sums in device code become one operation (-fmad=true), in the host's code they do not.
+  // Products and sums in device code become one operation (-fmad=true), in the host's code they do
+  // not.
   bool contract = true;
   // Folders whose files have assembler for the host.
   std::vector<std::string> host_folders{"/usr/"};

@@ -117,9 +117,8 @@ class Tokenizer {
   void number() {
     while (at_ < text_.size()) {
       const char c = text_[at_];
-      const bool exponent =
-          (c == '+' || c == '-') && at_ > 0 &&
-          std::string_view("eEpP").find(text_[at_ - 1]) != std::string_view::npos;
+      const bool exponent = (c == '+' || c == '-') && at_ > 0 &&
+                            std::string_view("eEpP").find(text_[at_ - 1]) != std::string_view::npos;
       const bool separator = c == '\'' && (begins_name(peek(1)) || is_digit(peek(1)));
       if (!begins_name(c) && !is_digit(c) && c != '.' && !exponent && !separator) return;
       ++at_;

@@ -23,7 +23,8 @@ struct Token {
   TokenKind kind = TokenKind::kMark;
   std::uint32_t begin = 0;  // bytes
   std::uint32_t end = 0;
-  // For ( [ { and their counterparts: the token that closes or opens. Its own number: there is none.
+  // For ( [ { and their counterparts: the token that closes or opens. Its own number: there is
+  // none.
   std::uint32_t partner = 0;
 };
 

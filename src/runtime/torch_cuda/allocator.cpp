@@ -1,5 +1,5 @@
-// c10/cuda/CUDACachingAllocator.h: memory that extensions take from PyTorch's allocator. It is that of the
-// virtual devices; what only PyTorch itself calls (pools of graphs, histories) is refused.
+// c10/cuda/CUDACachingAllocator.h: memory that extensions take from PyTorch's allocator. It is that
+// of the virtual devices; what only PyTorch itself calls (pools of graphs, histories) is refused.
 #include <map>
 #include <memory>
 #include <mutex>
@@ -48,9 +48,7 @@ class VirtualAllocator final : public CUDAAllocator {
     freed = std::move(found->second);
     raw_.erase(found);
   }
-  static void delete_raw(void* address) {
-    CUDACachingAllocator::get()->raw_delete(address);
-  }
+  static void delete_raw(void* address) { CUDACachingAllocator::get()->raw_delete(address); }
 
   void init(int /*device_count*/) override {}
   bool initialized() override { return true; }

@@ -85,9 +85,9 @@ DeviceIndex MaybeExchangeDevice(DeviceIndex device) {
 void SetTargetDevice() {}
 
 bool hasPrimaryContext(DeviceIndex device_index) {
-  TORCH_CHECK(device_index >= 0 && device_index < device_count(),
-              "hasPrimaryContext expects a valid device index, but got device_index=",
-              device_index);
+  TORCH_CHECK(
+      device_index >= 0 && device_index < device_count(),
+      "hasPrimaryContext expects a valid device index, but got device_index=", device_index);
   return true;
 }
 

@@ -1,6 +1,6 @@
 // ATen/cuda/CUDAGeneratorImpl.h: kernels of extensions that draw random numbers. The generators are
-// those of the virtual devices, which have the same base class; only functions that are declared here
-// are called on them.
+// those of the virtual devices, which have the same base class; only functions that are declared
+// here are called on them.
 #include <tuple>
 
 #include <ATen/Context.h>

@@ -1,5 +1,5 @@
-// c10/cuda/CUDADeviceAssertionHost.h: launches with TORCH_DSA_KERNEL_LAUNCH. They are not recorded, as in
-// a build of PyTorch without TORCH_USE_CUDA_DSA.
+// c10/cuda/CUDADeviceAssertionHost.h: launches with TORCH_DSA_KERNEL_LAUNCH. They are not recorded,
+// as in a build of PyTorch without TORCH_USE_CUDA_DSA.
 #include <string>
 #include <utility>
 #include <vector>

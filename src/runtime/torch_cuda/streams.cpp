@@ -1,5 +1,5 @@
-// c10/cuda/CUDAStream.h: c10's streams of virtual devices, and the handles that CUDA's runtime knows
-// them by.
+// c10/cuda/CUDAStream.h: c10's streams of virtual devices, and the handles that CUDA's runtime
+// knows them by.
 #include <map>
 #include <mutex>
 #include <ostream>
@@ -22,8 +22,8 @@ Device device_of(DeviceIndex index) {
   return {DeviceType::CUDA, index < 0 ? current_device() : index};
 }
 
-// The handle of each stream but the default ones, made when it is first asked for; and the streams of
-// handles that a program made.
+// The handle of each stream but the default ones, made when it is first asked for; and the streams
+// of handles that a program made.
 struct Handles {
   std::mutex mutex;
   std::map<std::pair<DeviceIndex, StreamId>, cudaStream_t> of_stream;
@@ -75,8 +75,8 @@ CUDAStream getStreamFromExternal(cudaStream_t ext_stream, DeviceIndex device_ind
     const std::scoped_lock lock(all.mutex);
     for (const auto& [stream, handle] : all.of_stream)
       if (handle == ext_stream && stream.first == device_index)
-        return CUDAStream(Stream(Stream::UNSAFE, Device(DeviceType::CUDA, device_index),
-                                 stream.second));
+        return CUDAStream(
+            Stream(Stream::UNSAFE, Device(DeviceType::CUDA, device_index), stream.second));
   }
   if (ext_stream == nullptr) return getDefaultCUDAStream(device_index);
   const CUDAStream made = getStreamFromPool(false, device_index);
