@@ -60,6 +60,9 @@ inline ::uint3 block_index() { return torchport_cuda_walk->block; }
 inline ::dim3 block_size() { return torchport_cuda_walk->block_size; }
 inline ::dim3 grid_size() { return torchport_cuda_walk->grid_size; }
 
+// Thrown where one thread ends within a function (the instruction exit).
+struct ThreadEnded {};
+
 struct Unnamed {};
 
 template <class T>
@@ -97,7 +100,10 @@ TORCHPORT_DEVICE_CODE void run_threads(const void* closure, Walk& walk) {
     for (; x < static_cast<unsigned>(walk.end); ++x) {
       walk.x = Count(x);
       Body one = body;  // parameters belong to a thread
-      one(::uint3{x, y, z}, block, block_size, grid_size);
+      try {
+        one(::uint3{x, y, z}, block, block_size, grid_size);
+      } catch (const ThreadEnded&) {
+      }
     }
     if (walk.end == Count(0)) return;
     x = 0;
