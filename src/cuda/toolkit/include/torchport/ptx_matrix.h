@@ -117,7 +117,7 @@ struct Elements<tf32> {
 };
 template <>
 struct Elements<e4m3> {
-  static constexpr int kBits = 8, kMantissa = 3, kSum = 32, kKept = 13;
+  static constexpr int kBits = 8, kMantissa = 3, kSum = 16, kKept = 25;
   static Term term(unsigned b) {
     Term t = term_of<4, 3>(b);
     t.nan = (b & 0x7f) == 0x7f;
@@ -127,7 +127,7 @@ struct Elements<e4m3> {
 };
 template <>
 struct Elements<e5m2> {
-  static constexpr int kBits = 8, kMantissa = 2, kSum = 32, kKept = 13;
+  static constexpr int kBits = 8, kMantissa = 2, kSum = 16, kKept = 25;
   static Term term(unsigned b) { return term_of<5, 2>(b); }
 };
 
@@ -137,12 +137,17 @@ float matrix_sum(const unsigned* a, const unsigned* b, float c) {
   constexpr int kStep = Elements<TA>::kSum < kDepth ? Elements<TA>::kSum : kDepth;
   constexpr int kPoint = Elements<TA>::kMantissa + Elements<TB>::kMantissa;
   constexpr int kKept = Elements<TA>::kKept;
+  // Elements of 8 bits are taken by halves of words, and their sum from 0 is added to c.
+  constexpr bool kLast = Elements<TA>::kBits == 8;
+  const float added = c;
+  if (kLast) c = 0;
   for (int k0 = 0; k0 < kDepth; k0 += kStep) {
     Term terms[kStep + 1];
     bool nan = false, up = false, down = false;
     int largest = -100000;
     for (int k = 0; k < kStep; ++k) {
-      const Term x = Elements<TA>::term(a[k0 + k]), y = Elements<TB>::term(b[k0 + k]);
+      const int at = kLast ? k / 2 * 4 + k % 2 + k0 / 16 * 2 : k0 + k;
+      const Term x = Elements<TA>::term(a[at]), y = Elements<TB>::term(b[at]);
       Term& t = terms[k];
       t.m = x.m * y.m;
       t.e = x.e + y.e;
@@ -164,10 +169,7 @@ float matrix_sum(const unsigned* a, const unsigned* b, float c) {
     }
     if (last.m != 0 && last.e > largest) largest = last.e;
     if (largest == -100000) {
-      // Only zeros: -0 if all are.
-      bool negative = last.negative;
-      for (int k = 0; k < kStep; ++k) negative = negative && terms[k].negative;
-      c = negative ? -0.0f : 0.0f;
+      c = 0.0f;  // without a sign, whatever theirs
       continue;
     }
     // Units of 2^(largest - kKept).
@@ -180,7 +182,7 @@ float matrix_sum(const unsigned* a, const unsigned* b, float c) {
     for (int k = 0; k < kStep; ++k) sum += units(terms[k], kPoint);
     c = sum == 0 ? 0.0f : to_float<Round::kZero>(std::ldexp(static_cast<double>(sum), largest - kKept));
   }
-  return c;
+  return kLast ? plain_nan(c + added) : c;
 }
 
 struct Place {
