@@ -14,6 +14,7 @@
 
 #include "base/process.h"
 #include "base/temporary_folder.h"
+#include "cuda/ptx/translate.h"
 #include "cuda/source/rewrite.h"
 
 namespace torchport::cuda {
@@ -202,8 +203,10 @@ class Compilation {
     how.relocatable = options_.relocatable;
     how.contract = contracts();
     how.host_folders.push_back(toolkit_.folder + "/include/");
+    // A header may have an instruction that nobody reaches: refused where it runs.
     how.translate_asm = [](const AsmStatement& one) -> base::Result<std::string> {
-      return "::torchport::cuda::trap(R\"(" + one.text + ")\")";
+      auto translated = translate_asm(one);
+      return translated ? *translated : refusing_statement(translated.error().message);
     };
     auto result = rewrite(text, how);
     if (!result) return tl::make_unexpected(result.error());
@@ -224,9 +227,11 @@ class Compilation {
     // A device neither traps nor sets errno.
     words.insert(words.end(), {"-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"});
     words.insert(words.end(), {"-Wno-unknown-pragmas", "-Wno-attributes", "-Wno-unused-value",
-                               // nvcc's front end takes code that GCC refuses otherwise: a name
-                               // that a class uses before it declares it anew (cub does).
-                               "-fpermissive"});
+                              // nvcc's front end takes code that GCC refuses otherwise: a name that
+                              // a class uses before it declares it anew (cub does).
+                              "-fpermissive",
+                              // CUDA code reads values as other types through pointers.
+                              "-fno-strict-aliasing"});
     if (options_.no_warnings) words.emplace_back("-w");
     words.insert(words.end(), options_.host.begin(), options_.host.end());
     words.insert(words.end(), {source, "-o", object});

@@ -112,8 +112,7 @@ unsigned Block::thread() const {
   const Walk& walk = running_->walk;
   if (running_->one_thread) return running_->thread;
   const ::dim3& size = launch_->sizes.block;
-  return static_cast<unsigned>(*walk.turn) +
-         size.x * (static_cast<unsigned>(walk.y) + size.y * static_cast<unsigned>(walk.z));
+  return walk.x + size.x * (walk.y + size.y * walk.z);
 }
 
 // ---- fibers ----
@@ -133,8 +132,8 @@ __attribute__((always_inline)) inline void Block::resumed(fcontext::transfer_t f
   }
 }
 
-// Inlined, because a return to another stack than that of the call is not predicted: each costs as much
-// as the switch.
+// Inlined, because a return to another stack than that of the call is not predicted: each costs as
+// much as the switch.
 __attribute__((always_inline)) inline void Block::switch_to(Fiber* fiber) {
   Fiber* me = running_;
   if (fiber == me) return;
@@ -148,8 +147,7 @@ Fiber* Block::start() {
   Fiber* fiber = pool_.take(&Block::enter);
   const ::dim3& size = launch_->sizes.block;
   const ::uint3 at = place_of(started_, size);
-  fiber->walk = {Count(at.x),   Count(at.y), Count(at.z), &fiber->walk.x,
-                 Count(size.x), place_,      size,        launch_->sizes.grid};
+  fiber->walk = {at.x, at.y, at.z, size.x, place_, size, launch_->sizes.grid};
   fiber->first = started_;
   return fiber;
 }
@@ -162,7 +160,7 @@ Fiber& Block::own() {
     if (!met_) begin_to_meet();
     me.thread = thread();
     me.one_thread = true;
-    me.walk.end = Count(0);
+    me.walk.end = 0;
     started_ = me.thread + 1;
     if (me.first < me.thread) mark_gone(me.first, me.thread);
   }

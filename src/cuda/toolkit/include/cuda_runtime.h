@@ -14,5 +14,6 @@
 #include "torchport/atomics.h"
 #include "torchport/block_functions.h"
 #include "torchport/functions.h"
+#include "torchport/ptx.h"
 #include "torchport/runtime_templates.h"
 #include "torchport/warp_functions.h"

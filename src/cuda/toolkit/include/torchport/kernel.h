@@ -2,9 +2,9 @@
 // programs do not.
 //
 // A kernel's function runs its body, a lambda, for each thread of each block of the grid that
-// `configure` left for it. The threads of a block are turns of a loop. The first time that one waits
-// for another, it keeps the stack that it is on, and a new stack goes on with the loop behind it; so
-// kernels that do not wait are plain loops, which a compiler may vectorize.
+// `configure` left for it. The threads of a block are turns of a loop. The first time that one
+// waits for another, it keeps the stack that it is on, and a new stack goes on with the loop behind
+// it; so kernels that do not wait are plain loops, which a compiler may vectorize.
 #pragma once
 
 #include <cstddef>
@@ -19,14 +19,10 @@ struct CUstream_st;
 
 namespace torchport::cuda {
 
-// A type of its own, so that a kernel's stores of integers cannot change one of these.
-enum class Count : unsigned {};
-
 // A walk over the threads of one block, from one thread on.
 struct Walk {
-  Count x, y, z;  // where it begins; y and z are those of the thread that runs
-  Count* turn;    // x of the thread that runs
-  Count end;      // where rows end; 0 once the walk is the stack of one thread
+  unsigned x, y, z;  // the thread that runs
+  unsigned end;      // where rows end; 0 once the walk is the stack of one thread
   ::uint3 block;
   ::dim3 block_size;
   ::dim3 grid_size;
@@ -43,23 +39,32 @@ struct Kernel {
 extern "C" TORCHPORT_CUDA_API __thread Walk* torchport_cuda_walk
     __attribute__((tls_model("initial-exec")));
 
-// Leaves the sizes of the next kernel that this thread of the host calls. False, and the last error is
-// set, if no device has such a grid.
+// Leaves the sizes of the next kernel that this thread of the host calls. False, and the last error
+// is set, if no device has such a grid.
 TORCHPORT_CUDA_API bool configure(::dim3 grid, ::dim3 block, std::size_t shared = 0,
                                   CUstream_st* stream = nullptr);
-// Runs all blocks, or says which kernel it is (see identity_of), or does nothing if there is an error.
+// Runs all blocks, or says which kernel it is (see identity_of), or does nothing if there is an
+// error.
 TORCHPORT_CUDA_API void run_grid(const Kernel& kernel, const void* body);
 // The addresses of the arguments, if the kernel was called without them (cudaLaunchKernel).
 TORCHPORT_CUDA_API void** waiting_arguments();
 
 inline ::uint3 thread_index() {
   const Walk& walk = *torchport_cuda_walk;
-  return {static_cast<unsigned>(*walk.turn), static_cast<unsigned>(walk.y),
-          static_cast<unsigned>(walk.z)};
+  return {walk.x, walk.y, walk.z};
 }
-inline ::uint3 block_index() { return torchport_cuda_walk->block; }
-inline ::dim3 block_size() { return torchport_cuda_walk->block_size; }
-inline ::dim3 grid_size() { return torchport_cuda_walk->grid_size; }
+inline ::uint3 block_index() {
+  return torchport_cuda_walk->block;
+}
+inline ::dim3 block_size() {
+  return torchport_cuda_walk->block_size;
+}
+inline ::dim3 grid_size() {
+  return torchport_cuda_walk->grid_size;
+}
+
+// Thrown where one thread ends within a function (the instruction exit).
+struct ThreadEnded {};
 
 struct Unnamed {};
 
@@ -84,8 +89,8 @@ void load_arguments(void** values, T&&... parameters) {
 #define TORCHPORT_DEVICE_CODE
 #endif
 
-// A number that is known to be small. The compiler sees that blockIdx.x * blockDim.x + threadIdx.x does not
-// wrap then, and may vectorize.
+// A number that is known to be small. The compiler sees that blockIdx.x * blockDim.x + threadIdx.x
+// does not wrap then, and may vectorize.
 inline unsigned small(unsigned value, unsigned most) {
   __asm__("" : "+r"(value));
   return value & most;
@@ -93,44 +98,40 @@ inline unsigned small(unsigned value, unsigned most) {
 constexpr unsigned kFewBlocks = (1U << 19U) - 1;
 constexpr unsigned kFewThreads = (1U << 11U) - 1;
 
-// The threads of the rows from walk.x, walk.y, walk.z on. `Most` bounds the number of the block.
+// The threads of one row from walk->x on. `MostBlock` bounds the number of the block. No store of
+// the body reaches *walk, which __restrict__ says; what the body calls may change it, which GCC
+// takes into account. Hot, because GCC makes code small that a program's main seems to run once.
 template <unsigned MostBlock, class Body>
-TORCHPORT_DEVICE_CODE inline void run_rows(const Body& body, Walk& walk) {
-  const ::uint3 block{small(walk.block.x, MostBlock), walk.block.y, walk.block.z};
-  const ::dim3 block_size(small(walk.block_size.x, kFewThreads), walk.block_size.y,
-                          walk.block_size.z);
-  const ::dim3 grid_size = walk.grid_size;
-  unsigned x = small(static_cast<unsigned>(walk.x), kFewThreads);
-  Count turn = walk.x;
-  walk.turn = &turn;
-  unsigned y = static_cast<unsigned>(walk.y);
-  unsigned z = static_cast<unsigned>(walk.z);
-  for (;;) {
-    for (; x < (static_cast<unsigned>(walk.end) & kFewThreads); ++x) {
-      turn = Count(x);
-      Body one = body;  // parameters belong to a thread
-      one(::uint3{x, y, z}, block, block_size, grid_size);
-    }
-    if (walk.end == Count(0)) return;
-    x = 0;
-    if (++y == block_size.y) {
-      y = 0;
-      if (++z == block_size.z) return;
-    }
-    walk.y = Count(y);
-    walk.z = Count(z);
+__attribute__((hot, noinline)) TORCHPORT_DEVICE_CODE void run_row(const Body body,
+                                                                  Walk* __restrict__ walk) {
+  const ::uint3 block{small(walk->block.x, MostBlock), walk->block.y, walk->block.z};
+  const ::dim3 block_size(small(walk->block_size.x, kFewThreads), walk->block_size.y,
+                          walk->block_size.z);
+  const ::dim3 grid_size = walk->grid_size;
+  const unsigned y = walk->y;
+  const unsigned z = walk->z;
+  for (unsigned x = small(walk->x, kFewThreads); x < (walk->end & kFewThreads); ++x) {
+    walk->x = x;
+    Body one = body;  // parameters belong to a thread
+    one(::uint3{x, y, z}, block, block_size, grid_size);
   }
 }
 
-// Hot, because GCC makes code small that a program's main seems to run once.
 template <class Body>
-__attribute__((hot)) TORCHPORT_DEVICE_CODE void run_threads(const void* closure, Walk& walk) {
+void run_threads(const void* closure, Walk& walk) {
   // Nothing has the address of this copy, so no store of the body can change it.
   const Body body = *static_cast<const Body*>(closure);
-  if (walk.block.x <= kFewBlocks)
-    run_rows<kFewBlocks>(body, walk);
-  else
-    run_rows<~0U>(body, walk);
+  while (true) {
+    if (walk.block.x <= kFewBlocks)
+      run_row<kFewBlocks>(body, &walk);
+    else
+      run_row<~0U>(body, &walk);
+    if (walk.end == 0) return;
+    walk.x = 0;
+    if (++walk.y < walk.block_size.y) continue;
+    walk.y = 0;
+    if (++walk.z >= walk.block_size.z) return;
+  }
 }
 
 template <class Body>

@@ -64,7 +64,8 @@ TORCHPORT_WORD2(__vsubus2, unsigned short, torchport::clamp_to<unsigned short>(x
 TORCHPORT_WORD2(__vsubus4, unsigned char, torchport::clamp_to<unsigned char>(x - y))
 TORCHPORT_BOTH2(__vabsdiffs, signed, x > y ? x - y : y - x)
 TORCHPORT_BOTH2(__vabsdiffu, unsigned, x > y ? x - y : y - x)
-TORCHPORT_BOTH2(__vavgs, signed, (x + y + 1) >> 1)
+// Halves go away from zero.
+TORCHPORT_BOTH2(__vavgs, signed, (x + y + (x + y >= 0)) >> 1)
 TORCHPORT_BOTH2(__vavgu, unsigned, (x + y + 1) >> 1)
 TORCHPORT_BOTH2(__vhaddu, unsigned, (x + y) >> 1)
 TORCHPORT_BOTH2(__vmaxs, signed, x > y ? x : y)
