@@ -224,6 +224,8 @@ class Compilation {
     words.push_back(options_.debug ? "-O0"
                                    : "-O" + (options_.optimize.empty() ? "3" : options_.optimize));
     if (has_fma()) words.insert(words.end(), {"-mavx2", "-mfma", "-mf16c"});
+    // printf of kernels is a function of the toolkit's headers.
+    words.emplace_back("-fno-builtin-printf");
     // A device neither traps nor sets errno.
     words.insert(words.end(), {"-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"});
     words.insert(words.end(), {"-Wno-unknown-pragmas", "-Wno-attributes", "-Wno-unused-value",

@@ -23,6 +23,7 @@ __thread Walk* torchport_cuda_walk = nullptr;
 namespace {
 
 thread_local Block* here = nullptr;
+constexpr std::size_t kPatience = 1000;
 
 // The processor's mode while a kernel runs; each fiber keeps the mode that it began with. It holds
 // for double precision, too, which a GPU never flushes.
@@ -55,6 +56,11 @@ class DenormalsFlushed {
 
 Block::Block() {
   for (auto& barrier : barriers_) barrier.waiting.reserve(kLanes);
+  watch_thread(this);
+}
+
+Block::~Block() {
+  forget_thread(this);
 }
 
 Block* Block::current() {
@@ -72,7 +78,10 @@ void Block::run(Launch& launch, ::uint3 place) {
   here = this;
   running_ = &root_;
   const DenormalsFlushed flushed(launch.kernel.flushes_denormals);
+  runs_.store(&launch, std::memory_order_relaxed);
   switch_to(start());
+  runs_.store(nullptr, std::memory_order_relaxed);
+  running_ = nullptr;
   here = nullptr;
   torchport_cuda_walk = nullptr;
   if (launch.failed) {
@@ -113,6 +122,36 @@ unsigned Block::thread() const {
   if (running_->one_thread) return running_->thread;
   const ::dim3& size = launch_->sizes.block;
   return walk.x + size.x * (walk.y + size.y * walk.z);
+}
+
+::uint3 Block::thread_index() const {
+  return place_of(thread(), launch_->sizes.block);
+}
+
+void Block::end_thread(int error) {
+  if (error != 0) launch_->note(error);
+  own();
+  ended();
+  __builtin_unreachable();
+}
+
+void Block::leave_if_failed() {
+  if (runs_kernel() && launch_->failed) switch_to(&root_);
+}
+
+void Block::faulted() {
+  const ::uint3 at = thread_index();
+  std::string what = describe(fault);
+  if (is_stack_overflow(fault.address))
+    what = fmt::format("its stack of {} KiB is full (a recursion that does not end, or large local arrays)",
+                       (running_->high - running_->low) / 1024);
+  fail(fault.error, fmt::format("block ({}, {}, {}), thread ({}, {}, {}): {}", place_.x, place_.y,
+                                place_.z, at.x, at.y, at.z, what));
+}
+
+void Block::abandoned() {
+  switch_to(&root_);
+  __builtin_unreachable();
 }
 
 // ---- fibers ----
@@ -232,7 +271,8 @@ void Block::yield() {
     release_converging();
     sched_yield();  // what it waits for may be done by another block
   }
-  if (launch_->failed) switch_to(&root_);
+  // After an assertion threads may wait for what will not come.
+  if (launch_->failed || (launch_->error != 0 && yields_ > kPatience)) switch_to(&root_);
   make_ready(&me);
   switch_to(started_ < threads_ ? start() : next());
 }
@@ -475,6 +515,11 @@ unsigned warp_of_thread() {
 std::size_t dynamic_shared_bytes() {
   const Block* block = Block::current();
   return block == nullptr ? 0 : block->launch().sizes.shared;
+}
+
+void exit_thread() {
+  if (Block* block = Block::current()) block->end_thread();
+  std::abort();
 }
 
 void trap(const char* why) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda/device/faults.h"
 #include "cuda/device/fiber.h"
 #include "cuda/device/launch.h"
 #include "torchport/warp.h"
@@ -40,7 +41,7 @@ class Block {
   Block();
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
-  ~Block() = default;
+  ~Block();
 
   // The block that runs on this thread of the host; none outside of kernels.
   static Block* current();
@@ -55,6 +56,22 @@ class Block {
   unsigned active_lanes(const void* site);
   void yield();
   [[nodiscard]] unsigned thread() const;
+  [[nodiscard]] ::uint3 thread_index() const;
+  [[nodiscard]] ::uint3 place() const { return place_; }
+  // The thread that runs ends here. `error`: the launch has it in the end, and goes on. Does not
+  // return.
+  [[noreturn]] void end_thread(int error = 0);
+  // Whether a thread of a kernel runs, and not this class.
+  [[nodiscard]] bool runs_kernel() const { return running_ != nullptr && running_ != &root_; }
+  // Whether a launch is in the hands of this block now; thread safe.
+  [[nodiscard]] bool runs(const Launch& launch) const { return runs_ == &launch; }
+  // Leaves the kernel if the launch has failed.
+  void leave_if_failed();
+  // Of a handler of signals: where the program is to go on, on the stack of the thread that runs.
+  [[nodiscard]] char* landing_stack() const { return running_->high; }
+  Fault fault{};
+  [[noreturn]] void faulted();
+  [[noreturn]] void abandoned();
   [[nodiscard]] const Launch& launch() const { return *launch_; }
   [[nodiscard]] Launch& launch() { return *launch_; }
   // Ends the kernel: the launch has this error. Does not return.
@@ -99,6 +116,7 @@ class Block {
 
   bool met_ = false;  // whether threads have waited for each other since forget()
   Launch* launch_ = nullptr;
+  std::atomic<const Launch*> runs_ = nullptr;
   ::uint3 place_{};
   FiberPool pool_;
   Fiber root_;

@@ -7,6 +7,7 @@
 namespace torchport::cuda {
 
 unsigned long long device_nanoseconds() {
+  if (Block* block = Block::current()) block->leave_if_failed();
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return static_cast<unsigned long long>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());

@@ -1,6 +1,7 @@
 #include "cuda/device/fiber.h"
 
 #include <algorithm>
+#include <atomic>
 #include <new>
 
 #include <sys/mman.h>
@@ -15,15 +16,33 @@ std::size_t page() {
   return kBytes;
 }
 
+std::atomic<std::size_t> wanted_bytes = FiberPool::kLeastStack;
+
 }  // namespace
 
+void FiberPool::let_stacks_be(std::size_t bytes) {
+  constexpr std::size_t kFramesOfHost = 4;
+  wanted_bytes = std::max(kLeastStack, (bytes * kFramesOfHost + page() - 1) / page() * page());
+}
+
+void FiberPool::forget() {
+  for (const auto& one : all_)
+    munmap(one->low - page(), stack_bytes_ + page());
+  all_.clear();
+  free_.clear();
+}
+
 FiberPool::~FiberPool() {
-  for (const auto& one : all_) munmap(one->low - page(), kStackBytes + page());
+  forget();
 }
 
 Fiber* FiberPool::take(void (*entry)(boost::context::detail::transfer_t)) {
+  if (stack_bytes_ != wanted_bytes && free_.size() == all_.size()) {
+    forget();
+    stack_bytes_ = wanted_bytes;
+  }
   if (free_.empty()) {
-    void* memory = mmap(nullptr, kStackBytes + page(), PROT_READ | PROT_WRITE,
+    void* memory = mmap(nullptr, stack_bytes_ + page(), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
     mprotect(memory, page(), PROT_NONE);
@@ -34,7 +53,7 @@ Fiber* FiberPool::take(void (*entry)(boost::context::detail::transfer_t)) {
     constexpr std::size_t kLine = 64;
     constexpr std::size_t kLinesApart = 5;
     constexpr std::size_t kPlaces = 128;
-    made->high = made->low + kStackBytes - all_.size() * kLinesApart % kPlaces * kLine;
+    made->high = made->low + stack_bytes_ - all_.size() * kLinesApart % kPlaces * kLine;
     free_.push_back(made.get());
     all_.push_back(std::move(made));
   }

@@ -30,7 +30,7 @@ struct Fiber {
 // Stacks that are made once and used again. Not thread safe: each host thread has its own.
 class FiberPool {
  public:
-  static constexpr std::size_t kStackBytes = std::size_t{256} << 10U;
+  static constexpr std::size_t kLeastStack = std::size_t{256} << 10U;
 
   FiberPool() = default;
   FiberPool(const FiberPool&) = delete;
@@ -40,12 +40,18 @@ class FiberPool {
   // A stack that will run `entry`, which never returns.
   Fiber* take(void (*entry)(boost::context::detail::transfer_t));
   void give(Fiber* fiber) { free_.push_back(fiber); }
+  // The stacks that are made from now on hold as much as a device's stacks of `bytes` do; a host's
+  // frames are larger.
+  static void let_stacks_be(std::size_t bytes);
   // All stacks are free again: what ran on them is abandoned.
   void reset();
   // Whether an address lies in the page below one of the stacks.
   [[nodiscard]] bool is_guard(const void* address) const;
 
  private:
+  void forget();
+
+  std::size_t stack_bytes_ = 0;
   std::vector<std::unique_ptr<Fiber>> all_;
   std::vector<Fiber*> free_;
 };

@@ -11,6 +11,7 @@
 #include <sched.h>
 
 #include "cuda/device/block.h"
+#include "cuda/device/watch.h"
 
 namespace torchport::cuda {
 
@@ -45,12 +46,17 @@ void Launch::fail(int code, const std::string& why) {
   {
     const std::scoped_lock lock(mutex);
     if (!failed) {
-      error = code;
+      if (error == 0) error = code;
       text = why;
     }
     failed = true;
   }
   if (barrier != nullptr) barrier->give_up();
+}
+
+void Launch::note(int code) {
+  int none = 0;
+  error.compare_exchange_strong(none, code);
 }
 
 namespace {
@@ -185,7 +191,9 @@ std::size_t count_of_workers() {
   return kCount;
 }
 
-void run_blocks(Launch& launch) {
+namespace {
+
+void run_watched(Launch& launch) {
   const std::size_t blocks = blocks_of(launch);
   if (launch.sizes.cooperative && blocks > 1) return run_cooperatively(launch, blocks);
   // Below this, waking another thread takes longer than the work.
@@ -200,6 +208,16 @@ void run_blocks(Launch& launch) {
     return;
   }
   workers().run(work);
+}
+
+}  // namespace
+
+void run_blocks(Launch& launch) {
+  {
+    const Watched watched(launch);
+    run_watched(launch);
+  }
+  if (launch.interrupted) pass_interrupt_on();
 }
 
 }  // namespace torchport::cuda

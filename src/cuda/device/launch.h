@@ -47,10 +47,14 @@ struct Launch {
   // The first error: a cudaError_t, and what is to be said of it.
   std::atomic<bool> failed = false;
   std::mutex mutex{};
-  int error = 0;
+  std::atomic<int> error = 0;
   std::string text{};
+  bool interrupted = false;  // by ctrl-C
 
+  // Ends the launch. 0: without an error.
   void fail(int code, const std::string& why);
+  // The launch goes on, but has the error in the end.
+  void note(int code);
 };
 
 // Runs a launch to its end; its error is in it. Thread safe: launches of several threads of the

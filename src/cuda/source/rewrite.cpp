@@ -116,6 +116,7 @@ class Rewriter {
       std::string kept = it == "__device__" && contracts(i) ? std::string(kContract) : "";
       if (it != "__host__" && !options_.relocatable && becomes_static(i)) kept += " static";
       edits_.replace(tokens_[i].begin, tokens_[i].end, std::move(kept));
+      if (it != "__host__" && it != "__grid_constant__") variable(i);
     } else if (is_one_of(it, kDroppedCalls) && is(i + 1, "(") && is_closed(i + 1)) {
       edits_.replace(tokens_[i].begin, tokens_[tokens_[i + 1].partner].end, "");
     } else if (it == "__forceinline__") {
@@ -251,14 +252,62 @@ class Rewriter {
     edits_.insert(
         tokens_[body].end,
         fmt::format(" if (void** torchport_values = {0}waiting_arguments()) "
-                    "{0}load_arguments(torchport_values{1}); "
-                    "{0}run_kernel(\"{2}\", [=](const ::uint3 threadIdx, const ::uint3 blockIdx, "
-                    "const ::dim3 blockDim, const ::dim3 gridDim) mutable {3} {{ (void)threadIdx, "
-                    "(void)blockIdx, (void)blockDim, (void)gridDim; {{ ",
+                    "{0}load_arguments(torchport_values{1}); struct torchport_kernel {{}}; "
+                    "{0}run_kernel<torchport_kernel>(\"{2}\", [=](const ::uint3 threadIdx, "
+                    "const ::uint3 blockIdx, const ::dim3 blockDim, const ::dim3 gridDim) mutable "
+                    "{3} {{ (void)threadIdx, (void)blockIdx, (void)blockDim, (void)gridDim; {{ ",
                     kNames, loads, word(named), options_.contract ? kContract : ""));
-    edits_.insert(tokens_[end].begin, "}});");
+    edits_.insert(tokens_[end].begin, fmt::format("}}}}{});", bounds_of(i, open)));
     kernel_end_ = end;
     find_others(body, end);
+  }
+
+  // What is said of a kernel's launches before its parameters.
+  std::string bounds_of(std::size_t i, std::size_t open) {
+    std::string bounds = fmt::format("{}Bounds()", kNames);
+    std::string cluster;
+    for (std::size_t at = scopes_.declaration(i).begin; at < open; ++at) {
+      const bool is_bounds = is(at, "__launch_bounds__");
+      if ((!is_bounds && !is(at, "__cluster_dims__")) || !is(at + 1, "(") || !is_closed(at + 1))
+        continue;
+      const std::size_t first = tokens_[at + 1].end;
+      const std::size_t last = tokens_[tokens_[at + 1].partner].begin;
+      const std::string values = without_lines(text_.substr(first, last - first));
+      if (is_bounds)
+        bounds = fmt::format("{}launch_bounds({})", kNames, values);
+      else
+        cluster = fmt::format(", {}cluster_dims({})", kNames, values);
+    }
+    return fmt::format(", {}{}", bounds, cluster);
+  }
+
+  // Tells the runtime of a variable of the device, so that symbols have an address and a size.
+  void variable(std::size_t i) {
+    if (!scopes_.is_namespace(i)) return;
+    const Declaration declared = scopes_.declaration(i);
+    if (declared.begin == told_ || declared.is_function || declared.is_member ||
+        declared.is_template || declared.end == 0)
+      return;
+    for (const std::string_view word : {"extern", "typedef", "using", "constexpr", "struct",
+                                        "class", "union", "enum", "friend"})
+      if (scopes_.has(declared, word)) return;
+    std::size_t named = declared.end - 1;
+    if (tokens_[named].kind != TokenKind::kName) return;
+    std::size_t end = declared.end;
+    while (end < tokens_.size() && !is(end, ";")) {
+      if (is(end, ",")) return;  // several; those are known when they are used
+      end = is_closed(end) ? tokens_[end].partner + 1 : end + 1;
+    }
+    if (end >= tokens_.size()) return;
+    told_ = declared.begin;
+    std::string_view memory = "kDevice";
+    if (scopes_.has(declared, "__constant__")) memory = "kConstant";
+    if (scopes_.has(declared, "__managed__")) memory = "kManaged";
+    edits_.insert(tokens_[end].end,
+                  fmt::format(" static const bool torchport_variable_{0} [[maybe_unused]] = "
+                              "{1}add_variable(&reinterpret_cast<const volatile char&>({2}), "
+                              "sizeof({2}), \"{2}\", {1}Memory::{3});",
+                              named, kNames, word(named), memory));
   }
 
   void shared(std::size_t i) {
@@ -274,6 +323,15 @@ class Rewriter {
     const bool is_static = scopes_.has(declared, "static");
     edits_.replace(tokens_[i].begin, tokens_[i].end,
                    is_static ? "thread_local" : "static thread_local");
+    // Its bytes belong to the kernel.
+    std::size_t end = declared.end;
+    while (end < tokens_.size() && !is(end, ";") && !is(end, ","))
+      end = is_closed(end) ? tokens_[end].partner + 1 : end + 1;
+    if (i < kernel_end_ && is(end, ";") && tokens_[declared.end - 1].kind == TokenKind::kName)
+      edits_.insert(tokens_[end].end,
+                    fmt::format(" (void)&{0}SharedVariable<torchport_kernel, {1}, sizeof({2})>"
+                                "::counted;",
+                                kNames, i, word(declared.end - 1)));
   }
 
   // ---- launches ----
@@ -412,6 +470,7 @@ class Rewriter {
   std::optional<base::Error> error_;
   std::size_t kernel_end_ = 0;
   std::size_t done_ = static_cast<std::size_t>(-1);
+  std::size_t told_ = static_cast<std::size_t>(-1);  // a declaration of a variable
   std::vector<Region> others_;
 };
 

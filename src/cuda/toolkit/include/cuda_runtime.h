@@ -1,6 +1,8 @@
 // What nvcc includes before each file: the language and the runtime.
 #pragma once
 
+#include "torchport/printing.h"
+
 #include "crt/host_defines.h"
 
 #include "builtin_types.h"

@@ -39,7 +39,7 @@ inline long long clock64() { return static_cast<long long>(::torchport::cuda::de
 inline unsigned long long globaltimer() { return ::torchport::cuda::device_nanoseconds(); }
 
 inline void __trap() { ::torchport::cuda::trap("__trap()"); }
-inline void __brkpt() {}
+inline void __brkpt() { ::torchport::cuda::trap("__brkpt(), and no debugger is there"); }
 
 #undef TORCHPORT_SITE
 #undef TORCHPORT_PLACE

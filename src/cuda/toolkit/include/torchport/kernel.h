@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <new>
 #include <type_traits>
 
 #include "vector_types.h"
@@ -28,10 +29,23 @@ struct Walk {
   ::dim3 grid_size;
 };
 
+// What __launch_bounds__ and __cluster_dims__ say of a kernel; 0: nothing.
+struct Bounds {
+  unsigned threads = 0;
+  unsigned blocks = 0;
+  ::dim3 cluster{0, 0, 0};
+};
+
 struct Kernel {
   const char* name;
   // Runs threads from walk.x, walk.y, walk.z on. This function is also the identity of a kernel.
   void (*threads)(const void* body, Walk& walk);
+  // The body holds the kernel's arguments. A graph keeps a copy of it, made in `size` bytes.
+  std::size_t size;
+  void (*copy)(void* to, const void* body);
+  void (*destroy)(void* body);
+  const std::size_t* shared;  // bytes of its __shared__ variables
+  Bounds bounds;
   bool flushes_denormals = false;  // -ftz=true
 };
 
@@ -134,15 +148,54 @@ void run_threads(const void* closure, Walk& walk) {
   }
 }
 
+// The bytes of the __shared__ variables of a kernel, which has a type of its own. Each variable adds
+// itself when the program is loaded.
+template <class Tag>
+struct SharedBytes {
+  static std::size_t value;
+};
+template <class Tag>
+std::size_t SharedBytes<Tag>::value = 0;
+template <class Tag, int Number, std::size_t Bytes>
+struct SharedVariable {
+  static const bool counted;
+};
+template <class Tag, int Number, std::size_t Bytes>
+const bool SharedVariable<Tag, Number, Bytes>::counted = ((SharedBytes<Tag>::value += Bytes), true);
+
+inline Bounds launch_bounds(unsigned threads, unsigned blocks = 0, unsigned /*cluster*/ = 0) {
+  return {threads, blocks, {0, 0, 0}};
+}
+inline ::dim3 cluster_dims(unsigned x, unsigned y = 1, unsigned z = 1) { return {x, y, z}; }
+
 template <class Body>
-void run_kernel(const char* name, const Body& body) {
+void copy_body(void* to, const void* body) {
+  new (to) Body(*static_cast<const Body*>(body));
+}
+template <class Body>
+void destroy_body(void* body) {
+  static_cast<Body*>(body)->~Body();
+}
+
+template <class Tag, class Body>
+void run_kernel(const char* name, const Body& body, Bounds bounds = {},
+                ::dim3 cluster = {0, 0, 0}) {
   static constexpr void (*kThreads)(const void*, Walk&) = &run_threads<Body>;
+  bounds.cluster = cluster;
 #ifdef __TORCHPORT_FTZ__
   constexpr bool kFlushes = true;
 #else
   constexpr bool kFlushes = false;
 #endif
-  run_grid({name, kThreads, kFlushes}, &body);
+  run_grid({name, kThreads, sizeof(Body), &copy_body<Body>, &destroy_body<Body>,
+            &SharedBytes<Tag>::value, bounds, kFlushes},
+           &body);
 }
+
+// A variable of a device: its address and size, for the functions that take symbols. `constant`: it
+// was declared with __constant__.
+enum class Memory : unsigned char { kDevice, kConstant, kManaged };
+TORCHPORT_CUDA_API bool add_variable(const volatile void* address, std::size_t bytes,
+                                     const char* name, Memory memory);
 
 }  // namespace torchport::cuda

@@ -40,6 +40,8 @@ TORCHPORT_CUDA_API unsigned lane_of_thread();
 TORCHPORT_CUDA_API unsigned warp_of_thread();
 // The dynamic shared memory of the launch, in bytes.
 TORCHPORT_CUDA_API std::size_t dynamic_shared_bytes();
+// The thread ends here, as by the instruction exit of PTX.
+[[noreturn]] TORCHPORT_CUDA_API void exit_thread();
 // The kernel ends with an error. Does not return.
 [[noreturn]] TORCHPORT_CUDA_API void trap(const char* why);
 // As the assert of a device: prints what failed and where, and ends the kernel.

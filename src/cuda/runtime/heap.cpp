@@ -1,0 +1,117 @@
+// malloc, free and assert in kernels. The heap has a limit of its own (cudaLimitMallocHeapSize); how
+// much a block takes of it is recorded of an H100 (program heap) for one size.
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "cuda/device/block.h"
+#include "cuda/device/error_codes.h"
+#include "cuda/runtime/memory.h"
+#include "cuda/runtime/state.h"
+
+namespace torchport::cuda {
+
+namespace {
+
+struct Heap {
+  std::mutex mutex;
+  std::map<const void*, std::size_t> blocks;  // what each takes
+  std::size_t taken = 0;
+};
+Heap& heap() {
+  static auto* const kHeap = new Heap();
+  return *kHeap;
+}
+std::atomic<bool> used = false;
+
+std::size_t taken_by(std::size_t bytes) {
+  constexpr std::size_t kPage = 4096;
+  constexpr std::size_t kHead = 64;
+  constexpr std::size_t kSmall = 2048;
+  return bytes <= kSmall ? rounded_up(bytes, 16) + kHead : rounded_up(bytes, kPage) + kPage;
+}
+
+void* allocate(std::size_t bytes) {
+  const std::size_t size = taken_by(bytes);
+  const std::size_t limit = current_state().limits[cudaLimitMallocHeapSize];
+  const std::scoped_lock lock(heap().mutex);
+  if (size > limit || heap().taken > limit - size) return nullptr;
+  void* data = std::malloc(bytes == 0 ? 1 : bytes);
+  if (data == nullptr) return nullptr;
+  heap().taken += size;
+  heap().blocks.emplace(data, size);
+  used = true;
+  return data;
+}
+
+bool release(void* data) {
+  const std::scoped_lock lock(heap().mutex);
+  const auto found = heap().blocks.find(data);
+  if (found == heap().blocks.end()) return false;
+  heap().taken -= found->second;
+  heap().blocks.erase(found);
+  std::free(data);
+  return true;
+}
+
+// GCC's name of a function as nvcc writes it: void <unnamed>::f(int), without the lambda that a
+// kernel's body has become.
+std::string readable(std::string name) {
+  if (const auto lambda = name.find("::<lambda("); lambda != std::string::npos)
+    name.erase(lambda);
+  constexpr std::string_view kAnonymous = "{anonymous}";
+  for (auto at = name.find(kAnonymous); at != std::string::npos; at = name.find(kAnonymous))
+    name.replace(at, kAnonymous.size(), "<unnamed>");
+  return name;
+}
+
+}  // namespace
+
+}  // namespace torchport::cuda
+
+using torchport::cuda::Block;
+
+// NOLINTBEGIN(readability-identifier-naming)
+extern "C" {
+
+__attribute__((visibility("default"))) void* torchport_cuda_malloc(std::size_t bytes) {
+  return Block::current() == nullptr ? std::malloc(bytes) : torchport::cuda::allocate(bytes);
+}
+
+__attribute__((visibility("default"))) void torchport_cuda_free(void* data) {
+  if (data == nullptr) return;
+  if (torchport::cuda::used && torchport::cuda::release(data)) return;
+  std::free(data);
+}
+
+void __assert_fail(const char*, const char*, unsigned int, const char*) noexcept;
+
+__attribute__((visibility("default"))) void torchport_cuda_assert_fail(const char* expression,
+                                                                       const char* file,
+                                                                       unsigned int line,
+                                                                       const char* function) {
+  if (Block::current() == nullptr) __assert_fail(expression, file, line, function);
+  torchport::cuda::assert_failed(expression, file, line, function);
+}
+}
+// NOLINTEND(readability-identifier-naming)
+
+namespace torchport::cuda {
+
+void assert_failed(const char* expression, const char* file, unsigned line, const char* function) {
+  Block* block = Block::current();
+  if (block == nullptr) std::abort();
+  const ::uint3 thread = block->thread_index();
+  const ::uint3 place = block->place();
+  const std::string text = fmt::format(
+      "{}:{}: {}: block: [{},{},{}], thread: [{},{},{}] Assertion `{}` failed.\n", file, line,
+      readable(function), place.x, place.y, place.z, thread.x, thread.y, thread.z, expression);
+  std::fputs(text.c_str(), stderr);
+  block->end_thread(kDeviceAssert);
+}
+
+}  // namespace torchport::cuda

@@ -1,0 +1,43 @@
+// The devices of PyTorch, when its virtual devices (libtorchport_virtual.so) are in the process: then
+// both have one current device, one account of memory and one state of errors.
+//
+// libtorchport_virtual.so calls torchport_cuda_use_devices() once, when it is loaded, with functions of
+// its own. Without that call this library keeps devices itself. All functions are thread safe; none
+// may throw.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+struct CUstream_st;
+
+namespace torchport::cuda {
+
+struct Devices {
+  // Of this struct; later versions add fields at its end.
+  std::uint32_t version = 1;
+  int (*count)() = nullptr;
+  int (*current)() = nullptr;
+  void (*set_current)(int device) = nullptr;
+  // Memory beside the allocator's, as cudaMalloc takes it. `take` returns a number for `give`, or 0 if
+  // the device is full.
+  std::uint64_t (*take)(int device, std::size_t bytes) = nullptr;
+  void (*give)(int device, std::uint64_t taken) = nullptr;
+  void (*memory)(int device, std::size_t* left, std::size_t* total) = nullptr;
+  // The device of a tensor whose bytes contain the address; -1 if there is none. May be null.
+  int (*device_of)(const void* address) = nullptr;
+  // A kernel ended with an error: a cudaError_t.
+  void (*failed)(int device, int error, const char* kernel) = nullptr;
+};
+
+// Null if PyTorch's devices are not in the process.
+const Devices* devices_outside();
+
+}  // namespace torchport::cuda
+
+// `devices` is kept, and must live as long as the process.
+extern "C" __attribute__((visibility("default"))) void torchport_cuda_use_devices(
+    const torchport::cuda::Devices* devices);
+// The stream of CUDA's runtime for a stream of PyTorch by its id; null for 0, the default stream.
+extern "C" __attribute__((visibility("default"))) CUstream_st* torchport_cuda_stream_of(
+    int device, std::int64_t id, int priority);

@@ -1,0 +1,3 @@
+#pragma once
+
+#include "torchport/types/textures.h"
