@@ -186,12 +186,12 @@ class Compilation {
       if (auto done = rewrite_file(expanded, rewritten); !done)
         return tl::make_unexpected(done.error());
     }
-    if (auto done = execute(compile_words(rewritten, object)); !done || *done != 0) return done;
     if (options_.keep) {
       std::error_code ignored;
       fs::copy_file(rewritten, fs::path(rewritten).filename(), fs::copy_options::overwrite_existing,
                     ignored);
     }
+    if (auto done = execute(compile_words(rewritten, object)); !done || *done != 0) return done;
     objects_.push_back(object);
     return 0;
   }
@@ -229,11 +229,11 @@ class Compilation {
     // A device neither traps nor sets errno.
     words.insert(words.end(), {"-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"});
     words.insert(words.end(), {"-Wno-unknown-pragmas", "-Wno-attributes", "-Wno-unused-value",
-                              // nvcc's front end takes code that GCC refuses otherwise: a name that
-                              // a class uses before it declares it anew (cub does).
-                              "-fpermissive",
-                              // CUDA code reads values as other types through pointers.
-                              "-fno-strict-aliasing"});
+                               // nvcc's front end takes code that GCC refuses otherwise: a name
+                               // that a class uses before it declares it anew (cub does).
+                               "-fpermissive",
+                               // CUDA code reads values as other types through pointers.
+                               "-fno-strict-aliasing"});
     if (options_.no_warnings) words.emplace_back("-w");
     words.insert(words.end(), options_.host.begin(), options_.host.end());
     words.insert(words.end(), {source, "-o", object});

@@ -22,7 +22,7 @@ __thread Walk* torchport_cuda_walk = nullptr;
 
 namespace {
 
-thread_local Block* here = nullptr;
+__thread Block* here __attribute__((tls_model("initial-exec"))) = nullptr;
 constexpr std::size_t kPatience = 1000;
 
 // The processor's mode while a kernel runs; each fiber keeps the mode that it began with. It holds

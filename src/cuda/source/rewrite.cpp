@@ -107,6 +107,18 @@ class Rewriter {
     if (it == "asm" || it == "__asm__" || it == "__asm") assembler(i);
   }
 
+  // static alignas(16) is not C++, and __shared__ alignas(16) is CUDA's: an attribute may stand
+  // anywhere.
+  void align_anywhere(std::size_t i) {
+    const Declaration declared = scopes_.declaration(i);
+    for (std::size_t at = i; at < declared.end; ++at) {
+      if (!is(at, "alignas") || !is(at + 1, "(") || !is_closed(at + 1) || at <= aligned_) continue;
+      aligned_ = at;
+      edits_.replace(tokens_[at].begin, tokens_[at].end, "__attribute__((aligned");
+      edits_.insert(tokens_[tokens_[at + 1].partner].end, "))");
+    }
+  }
+
   void specifier(std::size_t i, std::string_view it) {
     if (it == "__global__") {
       kernel(i);
@@ -114,7 +126,10 @@ class Rewriter {
       shared(i);
     } else if (is_one_of(it, kDropped)) {
       std::string kept = it == "__device__" && contracts(i) ? std::string(kContract) : "";
-      if (it != "__host__" && !options_.relocatable && becomes_static(i)) kept += " static";
+      if (it != "__host__" && !options_.relocatable && becomes_static(i)) {
+        align_anywhere(i);
+        kept += " static";
+      }
       edits_.replace(tokens_[i].begin, tokens_[i].end, std::move(kept));
       if (it != "__host__" && it != "__grid_constant__") variable(i);
     } else if (is_one_of(it, kDroppedCalls) && is(i + 1, "(") && is_closed(i + 1)) {
@@ -123,8 +138,6 @@ class Rewriter {
       edits_.replace(tokens_[i].begin, tokens_[i].end, "inline");
     } else if (it == "__noinline__" && !is(i - 1, "(") && !is(i - 1, ",")) {
       edits_.replace(tokens_[i].begin, tokens_[i].end, "__attribute__((__noinline__))");
-    } else if (it == "__align__" && is(i + 1, "(")) {
-      edits_.replace(tokens_[i].begin, tokens_[i].end, "alignas");
     }
   }
 
@@ -288,8 +301,8 @@ class Rewriter {
     if (declared.begin == told_ || declared.is_function || declared.is_member ||
         declared.is_template || declared.end == 0)
       return;
-    for (const std::string_view word : {"extern", "typedef", "using", "constexpr", "struct",
-                                        "class", "union", "enum", "friend"})
+    for (const std::string_view word :
+         {"extern", "typedef", "using", "constexpr", "struct", "class", "union", "enum", "friend"})
       if (scopes_.has(declared, word)) return;
     std::size_t named = declared.end - 1;
     if (tokens_[named].kind != TokenKind::kName) return;
@@ -311,6 +324,7 @@ class Rewriter {
   }
 
   void shared(std::size_t i) {
+    align_anywhere(i);
     const Declaration declared = scopes_.declaration(i);
     if (scopes_.has(declared, "extern")) {
       edits_.replace(tokens_[i].begin, tokens_[i].end, "__thread");
@@ -469,6 +483,7 @@ class Rewriter {
   Edits edits_;
   std::optional<base::Error> error_;
   std::size_t kernel_end_ = 0;
+  std::size_t aligned_ = 0;
   std::size_t done_ = static_cast<std::size_t>(-1);
   std::size_t told_ = static_cast<std::size_t>(-1);  // a declaration of a variable
   std::vector<Region> others_;

@@ -35,6 +35,23 @@ bool Scopes::opens_namespace(std::size_t brace) const {
   return false;
 }
 
+// Behind the `>` that closes the `<` of token `open`; the next token if nothing closes it.
+std::size_t Scopes::behind_template_arguments(std::size_t open) const {
+  std::size_t depth = 0;
+  for (std::size_t at = open; at < tokens_.size(); ++at) {
+    const std::string_view it = word(at);
+    if (it == ";" || it == "{" || it == "}") break;
+    if ((it == "(" || it == "[") && tokens_[at].partner > at) {
+      at = tokens_[at].partner;
+    } else if (it == "<") {
+      ++depth;
+    } else if (it == ">" && --depth == 0) {
+      return at + 1;
+    }
+  }
+  return open + 1;
+}
+
 Declaration Scopes::declaration(std::size_t i) const {
   Declaration found;
   std::size_t begin = i;
@@ -58,6 +75,17 @@ Declaration Scopes::declaration(std::size_t i) const {
   std::size_t end = i;
   while (end < tokens_.size()) {
     const std::string_view it = word(end);
+    if (it == "operator") {
+      // operator=, operator(), operator T: the parameters follow.
+      end += word(end + 1) == "(" ? 3 : 1;
+      while (end < tokens_.size() && tokens_[end].kind == TokenKind::kMark && word(end) != "(")
+        ++end;
+      continue;
+    }
+    if (it == "<" && end > 0 && tokens_[end - 1].kind == TokenKind::kName) {
+      end = behind_template_arguments(end);
+      continue;
+    }
     if (it == ";" || it == "=" || it == "{" || it == "[" || it == "}") break;
     if (it == "(") {
       const std::string_view before = word(end - 1);

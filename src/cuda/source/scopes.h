@@ -28,6 +28,7 @@ class Scopes {
 
  private:
   [[nodiscard]] std::string_view word(std::size_t i) const;
+  [[nodiscard]] std::size_t behind_template_arguments(std::size_t open) const;
   [[nodiscard]] bool opens_namespace(std::size_t brace) const;
 
   std::string_view text_;

@@ -40,7 +40,7 @@ __forceinline__ double plain_nan(double x) { return x != x ? double_nan() : x; }
 // The value, which no fused multiply-add reaches through.
 template <class T>
 __forceinline__ T unfused(T x) {
-#if defined(__clang__)
+#if defined(__x86_64__)
   __asm__("" : "+x"(x));
   return x;
 #else
