@@ -126,12 +126,13 @@ class Rewriter {
       shared(i);
     } else if (is_one_of(it, kDropped)) {
       std::string kept = it == "__device__" && contracts(i) ? std::string(kContract) : "";
-      if (it != "__host__" && !options_.relocatable && becomes_static(i)) {
+      const bool declares = it != "__host__" && it != "__grid_constant__";
+      if (declares && !options_.relocatable && becomes_static(i)) {
         align_anywhere(i);
         kept += " static";
       }
       edits_.replace(tokens_[i].begin, tokens_[i].end, std::move(kept));
-      if (it != "__host__" && it != "__grid_constant__") variable(i);
+      if (declares) variable(i);
     } else if (is_one_of(it, kDroppedCalls) && is(i + 1, "(") && is_closed(i + 1)) {
       edits_.replace(tokens_[i].begin, tokens_[tokens_[i + 1].partner].end, "");
     } else if (it == "__forceinline__") {
@@ -337,15 +338,17 @@ class Rewriter {
     const bool is_static = scopes_.has(declared, "static");
     edits_.replace(tokens_[i].begin, tokens_[i].end,
                    is_static ? "thread_local" : "static thread_local");
-    // Its bytes belong to the kernel.
+    // Its bytes belong to the kernel. A type that is defined here has its name behind the braces.
     std::size_t end = declared.end;
+    std::size_t name = end - 1;
+    if (is(end, "{") && is_closed(end)) name = end = tokens_[end].partner + 1;
     while (end < tokens_.size() && !is(end, ";") && !is(end, ","))
       end = is_closed(end) ? tokens_[end].partner + 1 : end + 1;
-    if (i < kernel_end_ && is(end, ";") && tokens_[declared.end - 1].kind == TokenKind::kName)
+    if (i < kernel_end_ && is(end, ";") && tokens_[name].kind == TokenKind::kName)
       edits_.insert(tokens_[end].end,
                     fmt::format(" (void)&{0}SharedVariable<torchport_kernel, {1}, sizeof({2})>"
                                 "::counted;",
-                                kNames, i, word(declared.end - 1)));
+                                kNames, i, word(name)));
   }
 
   // ---- launches ----

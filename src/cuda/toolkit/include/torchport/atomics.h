@@ -40,7 +40,7 @@ Bits<T> bits_of(const T& value) {
 template <class T>
 T of_bits(Bits<T> bits) {
   T value;
-  std::memcpy(&value, &bits, sizeof(T));
+  std::memcpy(static_cast<void*>(&value), &bits, sizeof(T));
   return value;
 }
 
@@ -143,3 +143,46 @@ TORCHPORT_ATOMIC_SWAP(unsigned)
 TORCHPORT_ATOMIC_SWAP(unsigned long long)
 TORCHPORT_ATOMIC_SWAP(unsigned short)
 #undef TORCHPORT_ATOMIC_SWAP
+
+// Vectors are atomic for each element, not as a whole.
+inline float2 atomicAdd(float2* address, float2 value) {
+  return {atomicAdd(&address->x, value.x), atomicAdd(&address->y, value.y)};
+}
+inline float4 atomicAdd(float4* address, float4 value) {
+  return {atomicAdd(&address->x, value.x), atomicAdd(&address->y, value.y),
+          atomicAdd(&address->z, value.z), atomicAdd(&address->w, value.w)};
+}
+#define TORCHPORT_ATOMIC_SCOPES(TYPE)                                                               \
+  inline TYPE atomicAdd_block(TYPE* address, TYPE value) { return atomicAdd(address, value); }      \
+  inline TYPE atomicAdd_system(TYPE* address, TYPE value) { return atomicAdd(address, value); }
+TORCHPORT_ATOMIC_SCOPES(float2)
+TORCHPORT_ATOMIC_SCOPES(float4)
+#undef TORCHPORT_ATOMIC_SCOPES
+
+namespace torchport::cuda {
+
+// 16 bytes are one value under a lock of the process: few hosts' compilers have an instruction for them
+// that they are allowed to use.
+TORCHPORT_CUDA_API void lock_wide_atomics(bool lock);
+template <class T>
+using Wide = std::enable_if_t<sizeof(T) == 16 && std::is_trivially_copyable_v<T>, T>;
+
+}  // namespace torchport::cuda
+
+template <class T>
+::torchport::cuda::Wide<T> atomicExch(T* address, T value) {
+  ::torchport::cuda::lock_wide_atomics(true);
+  const T before = *address;
+  *address = value;
+  ::torchport::cuda::lock_wide_atomics(false);
+  return before;
+}
+template <class T>
+::torchport::cuda::Wide<T> atomicCAS(T* address, T compare, T value) {
+  ::torchport::cuda::lock_wide_atomics(true);
+  const T before = *address;
+  if (std::memcmp(&before, &compare, sizeof(T)) == 0) *address = value;
+  ::torchport::cuda::lock_wide_atomics(false);
+  ::torchport::cuda::maybe_waits(std::memcmp(&before, &compare, sizeof(T)) != 0);
+  return before;
+}

@@ -9,6 +9,9 @@ namespace torchport::cuda {
 
 // How many threads of the block that have not ended pass true. Waits as __syncthreads().
 TORCHPORT_CUDA_API int count_in_block(bool predicate, const Site& site);
+// Whether an address lies on the stack of this thread, or in the dynamic shared memory of its block.
+TORCHPORT_CUDA_API bool is_local(const void* address);
+TORCHPORT_CUDA_API bool is_dynamic_shared(const void* address);
 // Nanoseconds and cycles of the device's clocks.
 TORCHPORT_CUDA_API unsigned long long device_clock();
 TORCHPORT_CUDA_API unsigned long long device_nanoseconds();
@@ -37,6 +40,30 @@ inline void __threadfence_system() { std::atomic_thread_fence(std::memory_order_
 
 inline long long clock64() { return static_cast<long long>(::torchport::cuda::device_clock()); }
 inline unsigned long long globaltimer() { return ::torchport::cuda::device_nanoseconds(); }
+
+// Lets other threads of the block and other blocks run.
+inline void __nanosleep(unsigned /*nanoseconds*/) { ::torchport::cuda::yield(); }
+
+// Work of the launch before is done when a kernel begins.
+inline void cudaGridDependencySynchronize() {}
+inline void cudaTriggerProgrammaticLaunchCompletion() {}
+
+// The space of an address. Static shared variables are told apart from global memory by nobody; programs
+// ask before they use instructions for one space, which do not differ here.
+inline unsigned __isLocal(const void* address) {
+  return ::torchport::cuda::is_local(address) ? 1U : 0U;
+}
+inline unsigned __isShared(const void* address) {
+  return ::torchport::cuda::is_dynamic_shared(address) ? 1U : 0U;
+}
+inline unsigned __isConstant(const void* /*address*/) { return 0U; }
+inline unsigned __isGridConstant(const void* /*address*/) { return 0U; }
+inline unsigned __isGlobal(const void* address) {
+  return __isLocal(address) != 0U || __isShared(address) != 0U ? 0U : 1U;
+}
+
+// The number of lanes of a warp.
+constexpr int warpSize = 32;
 
 inline void __trap() { ::torchport::cuda::trap("__trap()"); }
 inline void __brkpt() { ::torchport::cuda::trap("__brkpt(), and no debugger is there"); }
