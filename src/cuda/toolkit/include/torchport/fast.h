@@ -17,13 +17,29 @@ namespace torchport {
 __forceinline__ float flushed(float x) {
   return __builtin_fabsf(x) < 1.17549435e-38f ? __builtin_copysignf(0.0f, x) : x;
 }
-__forceinline__ float approximate_exp2(float x) { return plain_nan(torchport_c_exp2f(x)); }
-__forceinline__ float approximate_log2(float x) { return plain_nan(torchport_c_log2f(x)); }
-__forceinline__ float approximate_reciprocal(float x) { return plain_nan(1.0f / x); }
-__forceinline__ float approximate_rsqrt(float x) {
-  return plain_nan(static_cast<float>(1.0 / __builtin_sqrt(static_cast<double>(x))));
+// With -ftz=true the unit takes and gives no subnormal numbers.
+__forceinline__ float flushed_if_asked(float x) {
+#if defined(__TORCHPORT_FTZ__)
+  return flushed(x);
+#else
+  return x;
+#endif
 }
-__forceinline__ float approximate_sqrt(float x) { return plain_nan(__builtin_sqrtf(x)); }
+__forceinline__ float approximate_exp2(float x) {
+  return flushed_if_asked(plain_nan(torchport_c_exp2f(x)));
+}
+__forceinline__ float approximate_log2(float x) {
+  return plain_nan(torchport_c_log2f(flushed_if_asked(x)));
+}
+__forceinline__ float approximate_reciprocal(float x) {
+  return flushed_if_asked(plain_nan(1.0f / flushed_if_asked(x)));
+}
+__forceinline__ float approximate_rsqrt(float x) {
+  return plain_nan(static_cast<float>(1.0 / __builtin_sqrt(static_cast<double>(flushed_if_asked(x)))));
+}
+__forceinline__ float approximate_sqrt(float x) {
+  return plain_nan(__builtin_sqrtf(flushed_if_asked(x)));
+}
 // The unit takes turns: the argument is multiplied by 1 / (2 pi) in float, cut off, and only the part
 // of a turn counts. So the error of a large argument is the real one.
 __forceinline__ float part_of_turn(float x) {

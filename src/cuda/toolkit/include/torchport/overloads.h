@@ -35,11 +35,13 @@ TORCHPORT_FAST(tanh)
 #undef TORCHPORT_FAST
 TORCHPORT_OVER float powf(float x, float y) noexcept { return __powf(x, y); }
 TORCHPORT_OVER void sincosf(float x, float* s, float* c) noexcept { __sincosf(x, s, c); }
-#else
+#endif
+
 // The C library's function, whose NaN is written as the GPU's.
 #define TORCHPORT_PLAIN(NAME)                                                        \
   extern "C" float torchport_c_##NAME(float) noexcept __asm__(#NAME) __attribute__((const)); \
   TORCHPORT_OVER float NAME(float x) noexcept { return torchport::plain_nan(torchport_c_##NAME(x)); }
+#if !defined(__USE_FAST_MATH__)
 TORCHPORT_PLAIN(sinf)
 TORCHPORT_PLAIN(cosf)
 TORCHPORT_PLAIN(tanf)
@@ -49,6 +51,7 @@ TORCHPORT_PLAIN(logf)
 TORCHPORT_PLAIN(log2f)
 TORCHPORT_PLAIN(log10f)
 TORCHPORT_PLAIN(tanhf)
+#endif
 TORCHPORT_PLAIN(asinf)
 TORCHPORT_PLAIN(acosf)
 TORCHPORT_PLAIN(atanf)
@@ -69,10 +72,11 @@ TORCHPORT_PLAIN(erfcf)
   TORCHPORT_OVER float NAME(float x, float y) noexcept {                                      \
     return torchport::plain_nan(torchport_c_##NAME(x, y));                                    \
   }
+#if !defined(__USE_FAST_MATH__)
 TORCHPORT_PLAIN(powf)
+#endif
 TORCHPORT_PLAIN(fmodf)
 TORCHPORT_PLAIN(remainderf)
 TORCHPORT_PLAIN(atan2f)
 TORCHPORT_PLAIN(hypotf)
 #undef TORCHPORT_PLAIN
-#endif
