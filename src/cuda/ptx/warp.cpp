@@ -131,7 +131,7 @@ std::string exit(Reading& r) {
   r.need(0, 0);
   return fmt::format("{}exit_thread();", kPtx);
 }
-std::string nothing(Reading& r) {
+std::string no_operation(Reading& r) {
   while (!r.left().empty()) (void)r.take(std::string(r.left().front()));
   return ";";
 }
@@ -148,8 +148,8 @@ const std::vector<Family>& warp_family() {
   static const std::vector<Family> family{
       {"shfl", shfl},       {"vote", vote},     {"match", match},   {"redux", redux}, {"elect", elect},
       {"activemask", activemask}, {"bar", barrier}, {"barrier", barrier}, {"nanosleep", nanosleep}, {"trap", trap},
-      {"brkpt", brkpt},     {"exit", exit},     {"bra", bra},       {"griddepcontrol", nothing}, {"pmevent", nothing},
-      {"setmaxnreg", nothing},
+      {"brkpt", brkpt},     {"exit", exit},     {"bra", bra},       {"griddepcontrol", no_operation}, {"pmevent", no_operation},
+      {"setmaxnreg", no_operation},
   };
   return family;
 }
