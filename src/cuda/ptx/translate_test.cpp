@@ -36,24 +36,28 @@ bool has(const std::string& text, std::string_view part) {
 }  // namespace
 
 TEST_CASE("operands are read before and written after the instructions") {
-  const std::string code =
-      translated(statement("add.u32 %0, %1, %2;", {{"", "=r", "d[i]"}}, {{"", "r", "a"}, {"", "n", "4"}}));
+  const std::string code = translated(
+      statement("add.u32 %0, %1, %2;", {{"", "=r", "d[i]"}}, {{"", "r", "a"}, {"", "n", "4"}}));
   CHECK(has(code, "auto&& torchport_to_0 = (d[i]); ::torchport::ptx::Raw<32> torchport_0 = 0;"));
   CHECK(has(code, "const ::torchport::ptx::Raw<32> torchport_1 = ::torchport::ptx::in<32>(a);"));
   CHECK(has(code, "const ::torchport::ptx::Raw<64> torchport_2 = ::torchport::ptx::in<64>(4);"));
-  CHECK(has(code, "::torchport::ptx::add<::torchport::ptx::u32, ::torchport::Round::kNearest>(torchport_0, "
-                  "torchport_1, torchport_2);"));
+  CHECK(
+      has(code,
+          "::torchport::ptx::add<::torchport::ptx::u32, ::torchport::Round::kNearest>(torchport_0, "
+          "torchport_1, torchport_2);"));
   CHECK(has(code, "::torchport::ptx::out(torchport_to_0, torchport_0);"));
 }
 
 TEST_CASE("an operand that is read and written keeps its value") {
-  const std::string code = translated(statement("add.f32 %0, %0, %1;", {{"", "+f", "x"}}, {{"", "f", "y"}}));
+  const std::string code =
+      translated(statement("add.f32 %0, %0, %1;", {{"", "+f", "x"}}, {{"", "f", "y"}}));
   CHECK(has(code, "torchport_0 = ::torchport::ptx::in<32>(torchport_to_0);"));
 }
 
 TEST_CASE("operands have names, and numbers of others") {
-  CHECK(has(translated(statement("mov.b32 %[to], %[from];", {{"to", "=r", "x"}}, {{"from", "r", "y"}})),
-            "static_cast<::torchport::ptx::Raw<32>>(torchport_1)"));
+  CHECK(has(
+      translated(statement("mov.b32 %[to], %[from];", {{"to", "=r", "x"}}, {{"from", "r", "y"}})),
+      "static_cast<::torchport::ptx::Raw<32>>(torchport_1)"));
   CHECK(has(translated(statement("add.u32 %0, %0, 1;", {{"", "=r", "x"}}, {{"", "0", "y"}})),
             "torchport_0 = ::torchport::ptx::in<32>(y);"));
 }
@@ -73,13 +77,16 @@ TEST_CASE("registers belong to their braces, guards to their instruction") {
 }
 
 TEST_CASE("vectors, addresses, caches and hints") {
-  const std::string code = translated(statement(
-      "ld.global.nc.L1::no_allocate.L2::128B.v4.f32 {%0, _, %1, _}, [%2 + 16];",
-      {{"", "=f", "a"}, {"", "=f", "b"}}, {{"", "l", "p"}}));
-  CHECK(has(code, "at<::torchport::ptx::Space::kGeneric>(torchport_2, 0 + static_cast<long long>(16ull))"));
+  const std::string code = translated(
+      statement("ld.global.nc.L1::no_allocate.L2::128B.v4.f32 {%0, _, %1, _}, [%2 + 16];",
+                {{"", "=f", "a"}, {"", "=f", "b"}}, {{"", "l", "p"}}));
+  CHECK(
+      has(code,
+          "at<::torchport::ptx::Space::kGeneric>(torchport_2, 0 + static_cast<long long>(16ull))"));
   CHECK(has(code, "(torchport_0, torchport_from + 0)"));
   CHECK(has(code, "(torchport_1, torchport_from + 8)"));
-  CHECK(has(translated(statement("st.shared.v2.u32 [%0], {%1, 0f3f800000};", {}, {{"", "r", "p"}, {"", "r", "v"}})),
+  CHECK(has(translated(statement("st.shared.v2.u32 [%0], {%1, 0f3f800000};", {},
+                                 {{"", "r", "p"}, {"", "r", "v"}})),
             "(torchport_to + 4, 0x3f800000u)"));
   CHECK(has(translated(statement("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;", {},
                                  {{"", "r", "to"}, {"", "l", "from"}, {"", "l", "policy"}})),
@@ -94,20 +101,28 @@ TEST_CASE("constants of floats depend on the type") {
 }
 
 TEST_CASE("special registers, of statements with and without operands") {
-  CHECK(has(translated(statement("mov.u32 %0, %%lanemask_lt;", {{"", "=r", "m"}})), "::torchport::ptx::lanemask_lt()"));
-  CHECK(has(translated(statement("{ .reg .u32 t; mov.u32 t, %laneid; }")), "::torchport::ptx::laneid()"));
+  CHECK(has(translated(statement("mov.u32 %0, %%lanemask_lt;", {{"", "=r", "m"}})),
+            "::torchport::ptx::lanemask_lt()"));
+  CHECK(has(translated(statement("{ .reg .u32 t; mov.u32 t, %laneid; }")),
+            "::torchport::ptx::laneid()"));
   CHECK(has(refused(statement("mov.u32 %0, %%envreg3;", {{"", "=r", "m"}})), "%envreg3"));
 }
 
 TEST_CASE("what cannot be done is refused by name") {
-  CHECK(has(refused(statement("wgmma.fence.sync.aligned;")), "`wgmma.fence.sync.aligned` is not available"));
-  CHECK(has(refused(statement("mbarrier.init.shared.b64 [%0], %1;", {}, {{"", "r", "p"}, {"", "r", "n"}})),
+  CHECK(has(refused(statement("wgmma.fence.sync.aligned;")),
+            "`wgmma.fence.sync.aligned` is not available"));
+  CHECK(has(refused(statement("mbarrier.init.shared.b64 [%0], %1;", {},
+                              {{"", "r", "p"}, {"", "r", "n"}})),
             "mbarrier.init.shared.b64"));
   CHECK(has(refused(statement("cp.async.bulk.commit_group;")), "cp.async.bulk"));
-  CHECK(has(refused(statement("shfl.down.b32 %0, %1, 1, 31;", {{"", "=r", "x"}}, {{"", "r", "y"}})), "without .sync"));
-  CHECK(has(refused(statement("add.nosuch.u32 %0, %1, %1;", {{"", "=r", "x"}}, {{"", "r", "y"}})), "has .nosuch"));
-  CHECK(has(refused(statement("add.u32 %0, %1;", {{"", "=r", "x"}}, {{"", "r", "y"}})), "operands"));
-  CHECK(has(refused(statement("ld.global.u32 %0, %1;", {{"", "=r", "x"}}, {{"", "l", "y"}})), "address"));
+  CHECK(has(refused(statement("shfl.down.b32 %0, %1, 1, 31;", {{"", "=r", "x"}}, {{"", "r", "y"}})),
+            "without .sync"));
+  CHECK(has(refused(statement("add.nosuch.u32 %0, %1, %1;", {{"", "=r", "x"}}, {{"", "r", "y"}})),
+            "has .nosuch"));
+  CHECK(
+      has(refused(statement("add.u32 %0, %1;", {{"", "=r", "x"}}, {{"", "r", "y"}})), "operands"));
+  CHECK(has(refused(statement("ld.global.u32 %0, %1;", {{"", "=r", "x"}}, {{"", "l", "y"}})),
+            "address"));
 }
 
 TEST_CASE("text that is not PTX") {
@@ -121,8 +136,10 @@ TEST_CASE("text that is not PTX") {
   CHECK_FALSE(translate_asm(statement("rep movsb", {{"", "=a", "x"}})).has_value());
   // Every beginning of a long statement: refused or translated, never worse.
   const std::string text =
-      "{ .reg .pred p<2>; .reg .b64 q; cvta.to.shared.u64 q, %1; setp.eq.u32 p1, %0, -0x1f; L: @!p1 ld.shared.v2.u32 "
-      "{%0, _}, [q+%0]; bra L; /* x */ mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0}, {%0}, {%0}, {1e-5}; }";
+      "{ .reg .pred p<2>; .reg .b64 q; cvta.to.shared.u64 q, %1; setp.eq.u32 p1, %0, -0x1f; L: "
+      "@!p1 ld.shared.v2.u32 "
+      "{%0, _}, [q+%0]; bra L; /* x */ mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0}, "
+      "{%0}, {%0}, {1e-5}; }";
   for (std::size_t end = 0; end <= text.size(); ++end)
     (void)translate_asm(statement(text.substr(0, end), {{"", "+r", "x"}}, {{"", "l", "y"}}));
 }

@@ -15,10 +15,25 @@ import recorded  # noqa: E402
 
 INCLUDE = recorded.ROOT / "src" / "cuda" / "toolkit" / "include"
 HEADERS = [
-    *("crt/host_defines.h vector_types.h vector_functions.h library_types.h math_constants.h".split()),
-    *("cuComplex.h device_types.h builtin_types.h device_functions.h math_functions.h".split()),
-    *("cuda_fp16.h cuda_bf16.h cuda_fp8.h cuda_fp6.h cuda_fp4.h curand.h curand_kernel.h".split()),
-    *("cuda_pipeline.h mma.h".split()),
+    "crt/host_defines.h",
+    "vector_types.h",
+    "vector_functions.h",
+    "library_types.h",
+    "math_constants.h",
+    "cuComplex.h",
+    "device_types.h",
+    "builtin_types.h",
+    "device_functions.h",
+    "math_functions.h",
+    "cuda_fp16.h",
+    "cuda_bf16.h",
+    "cuda_fp8.h",
+    "cuda_fp6.h",
+    "cuda_fp4.h",
+    "curand.h",
+    "curand_kernel.h",
+    "cuda_pipeline.h",
+    "mma.h",
 ]
 
 
@@ -53,7 +68,7 @@ def test_no_operators_of_half_where_torch_asks_for_none(tmp_path: Path) -> None:
         "template <class T> struct Adds<T, std::void_t<decltype(T() + T())>> : std::true_type {};\n"
         "static_assert(!Adds<__half>::value && !Adds<__half2>::value && Adds<__nv_bfloat162>::value);\n"
     )
-    words = "HALF_OPERATORS HALF_CONVERSIONS BFLOAT16_CONVERSIONS HALF2_OPERATORS".split()
+    words = ["HALF_OPERATORS", "HALF_CONVERSIONS", "BFLOAT16_CONVERSIONS", "HALF2_OPERATORS"]
     gcc("-std=c++17", "-fsyntax-only", *(f"-D__CUDA_NO_{word}__" for word in words), source)
 
 
@@ -83,7 +98,9 @@ def test_programs_print_what_the_gpu_printed(tmp_path: Path, name: str) -> None:
     found = recorded.run(recorded.build(name, ["-O1"], tmp_path), "")
     # What a cast of a NaN gives is the compiler's.
     assert found.keys() == answer(name).keys()
-    assert {n: v for n, v in found.items() if v != answer(name)[n] and not n.startswith("(int)")} == {}
+    assert {
+        n: v for n, v in found.items() if v != answer(name)[n] and not n.startswith("(int)")
+    } == {}
 
 
 def test_halves(tmp_path: Path) -> None:
@@ -102,11 +119,17 @@ def test_random_numbers(tmp_path: Path) -> None:
         different = words_that_differ(value, found[name])
         if name.endswith(" after"):
             # Numbers of Poisson with means of 64 to 4000, and what is drawn after them.
-            assert not words_that_differ(" ".join(value.split()[:14]), " ".join(found[name].split()[:14]))
-            assert not words_that_differ(" ".join(value.split()[22:]), " ".join(found[name].split()[22:]))
+            assert not words_that_differ(
+                " ".join(value.split()[:14]), " ".join(found[name].split()[:14])
+            )
+            assert not words_that_differ(
+                " ".join(value.split()[22:]), " ".join(found[name].split()[22:])
+            )
         elif "floats" in name:
             # Sines of normal numbers are approximations.
-            assert all(abs(number(a) - number(b)) <= 2e-5 * max(1, abs(number(a))) for a, b in different), name
+            assert all(
+                abs(number(a) - number(b)) <= 2e-5 * max(1, abs(number(a))) for a, b in different
+            ), name
         elif "doubles" in name:
             assert all(abs(int(a, 16) - int(b, 16)) <= 4 for a, b in different), name
         else:
@@ -129,7 +152,21 @@ def steps(a: str, b: str) -> int:
 
 # What the hardware approximates, or the C library computes differently near zeros of the function; casts
 # are the compiler's.
-OTHERS = ("__sinf", "__cosf", "__tanf", "__log", "__tanhf", "__sincosf", "j0", "j1", "y0", "y1", "lgamma", "(", "l")
+OTHERS = (
+    "__sinf",
+    "__cosf",
+    "__tanf",
+    "__log",
+    "__tanhf",
+    "__sincosf",
+    "j0",
+    "j1",
+    "y0",
+    "y1",
+    "lgamma",
+    "(",
+    "l",
+)
 
 
 @pytest.mark.parametrize("name", ["float_functions", "double_functions"])
@@ -141,7 +178,9 @@ def test_functions_within_few_steps(tmp_path: Path, name: str) -> None:
             continue
         pairs = zip(value.split(), found[line].split(), strict=True)
         # Number 32 is 16777217, which nvcc reads as another float than GCC.
-        far = [(i, a, b) for i, (a, b) in enumerate(pairs) if i != 32 and a != b and steps(a, b) > 4]
+        far = [
+            (i, a, b) for i, (a, b) in enumerate(pairs) if i != 32 and a != b and steps(a, b) > 4
+        ]
         if far:
             wrong.append((line, far))
     assert not wrong

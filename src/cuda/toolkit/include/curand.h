@@ -1,5 +1,5 @@
-// Numbers and types of cuRAND. Generators of the host's side are not part of the virtual toolkit; those
-// of device code are in curand_kernel.h.
+// Numbers and types of cuRAND. Generators of the host's side are not part of the virtual toolkit;
+// those of device code are in curand_kernel.h.
 #pragma once
 
 enum curandStatus {

@@ -1,6 +1,6 @@
 // cuRAND's functions of device code: the same bits of the same seeds, sequences and offsets. Normal
-// numbers take a float sine, whose last bits are this machine's; Poisson numbers for means from 64 to
-// 4000 are drawn by another algorithm than cuRAND's.
+// numbers take a float sine, whose last bits are this machine's; Poisson numbers for means from 64
+// to 4000 are drawn by another algorithm than cuRAND's.
 #pragma once
 
 #include "curand.h"
@@ -91,8 +91,10 @@ TORCHPORT_RANDOM void curand_init(unsigned long long seed, unsigned long long se
   skipahead(offset, s);
 }
 
-#define TORCHPORT_SOBOL(STATE, WORD, DIRECTIONS)                                                  \
-  TORCHPORT_RANDOM void skipahead(WORD n, STATE* s) { torchport::sobol_skip(s, n); }
+#define TORCHPORT_SOBOL(STATE, WORD, DIRECTIONS)      \
+  TORCHPORT_RANDOM void skipahead(WORD n, STATE* s) { \
+    torchport::sobol_skip(s, n);                      \
+  }
 TORCHPORT_SOBOL(curandStateSobol32_t, unsigned int, )
 TORCHPORT_SOBOL(curandStateScrambledSobol32_t, unsigned int, )
 TORCHPORT_SOBOL(curandStateSobol64_t, unsigned long long, )
@@ -123,7 +125,10 @@ TORCHPORT_RANDOM unsigned int curand(curandStateXORWOW_t* s) {
 }
 TORCHPORT_RANDOM unsigned int curand(curandStatePhilox4_32_10_t* s) {
   const unsigned at = s->STATE++;
-  const unsigned result = at == 0 ? s->output.x : at == 1 ? s->output.y : at == 2 ? s->output.z : s->output.w;
+  const unsigned result = at == 0   ? s->output.x
+                          : at == 1 ? s->output.y
+                          : at == 2 ? s->output.z
+                                    : s->output.w;
   if (s->STATE == 4) {
     Philox_State_Incr(s);
     s->output = curand_Philox4x32_10(s->ctr, s->key);
@@ -137,33 +142,51 @@ TORCHPORT_RANDOM uint4 curand4(curandStatePhilox4_32_10_t* s) {
   s->output = curand_Philox4x32_10(s->ctr, s->key);
   const uint4 b = s->output;
   switch (s->STATE) {
-    case 1: return uint4{a.y, a.z, a.w, b.x};
-    case 2: return uint4{a.z, a.w, b.x, b.y};
-    case 3: return uint4{a.w, b.x, b.y, b.z};
-    default: return a;
+    case 1:
+      return uint4{a.y, a.z, a.w, b.x};
+    case 2:
+      return uint4{a.z, a.w, b.x, b.y};
+    case 3:
+      return uint4{a.w, b.x, b.y, b.z};
+    default:
+      return a;
   }
 }
-TORCHPORT_RANDOM double curand_MRG32k3a(curandStateMRG32k3a_t* s) { return torchport::mrg_draw(s); }
+TORCHPORT_RANDOM double curand_MRG32k3a(curandStateMRG32k3a_t* s) {
+  return torchport::mrg_draw(s);
+}
 TORCHPORT_RANDOM unsigned int curand(curandStateMRG32k3a_t* s) {
   // From [1, m1] to all of 32 bits.
   return static_cast<unsigned>(torchport::mrg_draw(s) * 1.000000048662);
 }
-TORCHPORT_RANDOM unsigned int curand(curandStateSobol32_t* s) { return torchport::sobol_draw(s); }
-TORCHPORT_RANDOM unsigned int curand(curandStateScrambledSobol32_t* s) { return torchport::sobol_draw(s); }
-TORCHPORT_RANDOM unsigned long long curand(curandStateSobol64_t* s) { return torchport::sobol_draw(s); }
-TORCHPORT_RANDOM unsigned long long curand(curandStateScrambledSobol64_t* s) { return torchport::sobol_draw(s); }
+TORCHPORT_RANDOM unsigned int curand(curandStateSobol32_t* s) {
+  return torchport::sobol_draw(s);
+}
+TORCHPORT_RANDOM unsigned int curand(curandStateScrambledSobol32_t* s) {
+  return torchport::sobol_draw(s);
+}
+TORCHPORT_RANDOM unsigned long long curand(curandStateSobol64_t* s) {
+  return torchport::sobol_draw(s);
+}
+TORCHPORT_RANDOM unsigned long long curand(curandStateScrambledSobol64_t* s) {
+  return torchport::sobol_draw(s);
+}
 
 // ---- Uniform numbers, in (0, 1] ----
 namespace torchport {
 
-constexpr float kUnit = 2.3283064e-10f;               // 2^-32
+constexpr float kUnit = 2.3283064e-10f;                 // 2^-32
 constexpr double kUnitDouble = 2.3283064365386963e-10;  // 2^-32
-constexpr double kFine = 1.1102230246251565e-16;      // 2^-53
+constexpr double kFine = 1.1102230246251565e-16;        // 2^-53
 constexpr float kTurn = 6.2831855f * kUnit;
-constexpr double kMrgUnit = 2.3283065498378289e-10;    // 1 / m1
+constexpr double kMrgUnit = 2.3283065498378289e-10;  // 1 / m1
 
-inline float uniform_of(unsigned x) { return x * kUnit + kUnit / 2.0f; }
-inline float uniform_of(unsigned long long x) { return uniform_of(static_cast<unsigned>(x >> 32)); }
+inline float uniform_of(unsigned x) {
+  return x * kUnit + kUnit / 2.0f;
+}
+inline float uniform_of(unsigned long long x) {
+  return uniform_of(static_cast<unsigned>(x >> 32));
+}
 inline double uniform_double_of(unsigned x, unsigned y) {
   const unsigned long long z = x ^ (static_cast<unsigned long long>(y) << (53 - 32));
   return static_cast<double>(z) * kFine + kFine / 2.0;
@@ -171,18 +194,31 @@ inline double uniform_double_of(unsigned x, unsigned y) {
 
 }  // namespace torchport
 
-TORCHPORT_RANDOM float curand_uniform(curandStateXORWOW_t* s) { return torchport::uniform_of(curand(s)); }
-TORCHPORT_RANDOM float curand_uniform(curandStatePhilox4_32_10_t* s) { return torchport::uniform_of(curand(s)); }
+TORCHPORT_RANDOM float curand_uniform(curandStateXORWOW_t* s) {
+  return torchport::uniform_of(curand(s));
+}
+TORCHPORT_RANDOM float curand_uniform(curandStatePhilox4_32_10_t* s) {
+  return torchport::uniform_of(curand(s));
+}
 TORCHPORT_RANDOM float curand_uniform(curandStateMRG32k3a_t* s) {
   return static_cast<float>(torchport::mrg_draw(s) * torchport::kMrgUnit);
 }
-TORCHPORT_RANDOM float curand_uniform(curandStateSobol32_t* s) { return torchport::uniform_of(curand(s)); }
-TORCHPORT_RANDOM float curand_uniform(curandStateScrambledSobol32_t* s) { return torchport::uniform_of(curand(s)); }
-TORCHPORT_RANDOM float curand_uniform(curandStateSobol64_t* s) { return torchport::uniform_of(curand(s)); }
-TORCHPORT_RANDOM float curand_uniform(curandStateScrambledSobol64_t* s) { return torchport::uniform_of(curand(s)); }
+TORCHPORT_RANDOM float curand_uniform(curandStateSobol32_t* s) {
+  return torchport::uniform_of(curand(s));
+}
+TORCHPORT_RANDOM float curand_uniform(curandStateScrambledSobol32_t* s) {
+  return torchport::uniform_of(curand(s));
+}
+TORCHPORT_RANDOM float curand_uniform(curandStateSobol64_t* s) {
+  return torchport::uniform_of(curand(s));
+}
+TORCHPORT_RANDOM float curand_uniform(curandStateScrambledSobol64_t* s) {
+  return torchport::uniform_of(curand(s));
+}
 TORCHPORT_RANDOM float4 curand_uniform4(curandStatePhilox4_32_10_t* s) {
   const uint4 x = curand4(s);
-  return float4{torchport::uniform_of(x.x), torchport::uniform_of(x.y), torchport::uniform_of(x.z), torchport::uniform_of(x.w)};
+  return float4{torchport::uniform_of(x.x), torchport::uniform_of(x.y), torchport::uniform_of(x.z),
+                torchport::uniform_of(x.w)};
 }
 
 TORCHPORT_RANDOM double curand_uniform_double(curandStateXORWOW_t* s) {
@@ -196,16 +232,16 @@ TORCHPORT_RANDOM double curand_uniform_double(curandStatePhilox4_32_10_t* s) {
 TORCHPORT_RANDOM double curand_uniform_double(curandStateMRG32k3a_t* s) {
   return torchport::mrg_draw(s) * torchport::kMrgUnit;
 }
-#define TORCHPORT_SOBOL(STATE)                                                                 \
-  TORCHPORT_RANDOM double curand_uniform_double(STATE* s) {                                    \
-    return curand(s) * torchport::kUnitDouble + torchport::kUnitDouble;                        \
+#define TORCHPORT_SOBOL(STATE)                                          \
+  TORCHPORT_RANDOM double curand_uniform_double(STATE* s) {             \
+    return curand(s) * torchport::kUnitDouble + torchport::kUnitDouble; \
   }
 TORCHPORT_SOBOL(curandStateSobol32_t)
 TORCHPORT_SOBOL(curandStateScrambledSobol32_t)
 #undef TORCHPORT_SOBOL
-#define TORCHPORT_SOBOL(STATE)                                                                 \
-  TORCHPORT_RANDOM double curand_uniform_double(STATE* s) {                                    \
-    return static_cast<double>(curand(s) >> 11) * torchport::kFine + torchport::kFine / 2.0;   \
+#define TORCHPORT_SOBOL(STATE)                                                               \
+  TORCHPORT_RANDOM double curand_uniform_double(STATE* s) {                                  \
+    return static_cast<double>(curand(s) >> 11) * torchport::kFine + torchport::kFine / 2.0; \
   }
 TORCHPORT_SOBOL(curandStateSobol64_t)
 TORCHPORT_SOBOL(curandStateScrambledSobol64_t)
@@ -307,7 +343,9 @@ inline float inverse_normal(unsigned x) {
   const float p = x * kUnit + kUnit / 2.0f;
   return sign * erfcinvf(2.0f * p);
 }
-inline float inverse_normal(unsigned long long x) { return inverse_normal(static_cast<unsigned>(x >> 32)); }
+inline float inverse_normal(unsigned long long x) {
+  return inverse_normal(static_cast<unsigned>(x >> 32));
+}
 inline double inverse_normal_double(unsigned x) {
   double sign = -1.4142135623730951;
   if (x > 0x80000000u) {
@@ -330,37 +368,49 @@ inline double inverse_normal_double(unsigned long long x) {
 
 }  // namespace torchport
 
-#define TORCHPORT_NORMAL(STATE)                                                                        \
-  TORCHPORT_RANDOM float curand_normal(STATE* s) { return torchport::normal(s); }                      \
-  TORCHPORT_RANDOM float2 curand_normal2(STATE* s) { return torchport::normal_pair(s); }               \
-  TORCHPORT_RANDOM double curand_normal_double(STATE* s) { return torchport::normal_double(s); }       \
-  TORCHPORT_RANDOM double2 curand_normal2_double(STATE* s) { return torchport::normal_pair_double(s); } \
-  TORCHPORT_RANDOM float2 curand_log_normal2(STATE* s, float mean, float stddev) {                     \
-    const float2 n = torchport::normal_pair(s);                                                        \
-    return float2{expf(mean + stddev * n.x), expf(mean + stddev * n.y)};                               \
-  }                                                                                                    \
-  TORCHPORT_RANDOM double2 curand_log_normal2_double(STATE* s, double mean, double stddev) {           \
-    const double2 n = torchport::normal_pair_double(s);                                                \
-    return double2{exp(mean + stddev * n.x), exp(mean + stddev * n.y)};                                \
+#define TORCHPORT_NORMAL(STATE)                                                              \
+  TORCHPORT_RANDOM float curand_normal(STATE* s) {                                           \
+    return torchport::normal(s);                                                             \
+  }                                                                                          \
+  TORCHPORT_RANDOM float2 curand_normal2(STATE* s) {                                         \
+    return torchport::normal_pair(s);                                                        \
+  }                                                                                          \
+  TORCHPORT_RANDOM double curand_normal_double(STATE* s) {                                   \
+    return torchport::normal_double(s);                                                      \
+  }                                                                                          \
+  TORCHPORT_RANDOM double2 curand_normal2_double(STATE* s) {                                 \
+    return torchport::normal_pair_double(s);                                                 \
+  }                                                                                          \
+  TORCHPORT_RANDOM float2 curand_log_normal2(STATE* s, float mean, float stddev) {           \
+    const float2 n = torchport::normal_pair(s);                                              \
+    return float2{expf(mean + stddev * n.x), expf(mean + stddev * n.y)};                     \
+  }                                                                                          \
+  TORCHPORT_RANDOM double2 curand_log_normal2_double(STATE* s, double mean, double stddev) { \
+    const double2 n = torchport::normal_pair_double(s);                                      \
+    return double2{exp(mean + stddev * n.x), exp(mean + stddev * n.y)};                      \
   }
 TORCHPORT_NORMAL(curandStateXORWOW_t)
 TORCHPORT_NORMAL(curandStatePhilox4_32_10_t)
 TORCHPORT_NORMAL(curandStateMRG32k3a_t)
 #undef TORCHPORT_NORMAL
-#define TORCHPORT_NORMAL(STATE)                                                                         \
-  TORCHPORT_RANDOM float curand_normal(STATE* s) { return torchport::inverse_normal(curand(s)); }       \
-  TORCHPORT_RANDOM double curand_normal_double(STATE* s) { return torchport::inverse_normal_double(curand(s)); }
+#define TORCHPORT_NORMAL(STATE)                            \
+  TORCHPORT_RANDOM float curand_normal(STATE* s) {         \
+    return torchport::inverse_normal(curand(s));           \
+  }                                                        \
+  TORCHPORT_RANDOM double curand_normal_double(STATE* s) { \
+    return torchport::inverse_normal_double(curand(s));    \
+  }
 TORCHPORT_NORMAL(curandStateSobol32_t)
 TORCHPORT_NORMAL(curandStateScrambledSobol32_t)
 TORCHPORT_NORMAL(curandStateSobol64_t)
 TORCHPORT_NORMAL(curandStateScrambledSobol64_t)
 #undef TORCHPORT_NORMAL
-#define TORCHPORT_LOG_NORMAL(STATE)                                                              \
-  TORCHPORT_RANDOM float curand_log_normal(STATE* s, float mean, float stddev) {                 \
-    return expf(mean + stddev * curand_normal(s));                                               \
-  }                                                                                              \
-  TORCHPORT_RANDOM double curand_log_normal_double(STATE* s, double mean, double stddev) {       \
-    return exp(mean + stddev * curand_normal_double(s));                                         \
+#define TORCHPORT_LOG_NORMAL(STATE)                                                        \
+  TORCHPORT_RANDOM float curand_log_normal(STATE* s, float mean, float stddev) {           \
+    return expf(mean + stddev * curand_normal(s));                                         \
+  }                                                                                        \
+  TORCHPORT_RANDOM double curand_log_normal_double(STATE* s, double mean, double stddev) { \
+    return exp(mean + stddev * curand_normal_double(s));                                   \
   }
 TORCHPORT_LOG_NORMAL(curandStateXORWOW_t)
 TORCHPORT_LOG_NORMAL(curandStatePhilox4_32_10_t)
@@ -379,13 +429,17 @@ TORCHPORT_RANDOM double4 curand_normal4_double(curandStatePhilox4_32_10_t* s) {
   const double2 a = curand_normal2_double(s), b = curand_normal2_double(s);
   return double4{a.x, a.y, b.x, b.y};
 }
-TORCHPORT_RANDOM float4 curand_log_normal4(curandStatePhilox4_32_10_t* s, float mean, float stddev) {
+TORCHPORT_RANDOM float4 curand_log_normal4(curandStatePhilox4_32_10_t* s, float mean,
+                                           float stddev) {
   const float4 n = curand_normal4(s);
-  return float4{expf(mean + stddev * n.x), expf(mean + stddev * n.y), expf(mean + stddev * n.z), expf(mean + stddev * n.w)};
+  return float4{expf(mean + stddev * n.x), expf(mean + stddev * n.y), expf(mean + stddev * n.z),
+                expf(mean + stddev * n.w)};
 }
-TORCHPORT_RANDOM double4 curand_log_normal4_double(curandStatePhilox4_32_10_t* s, double mean, double stddev) {
+TORCHPORT_RANDOM double4 curand_log_normal4_double(curandStatePhilox4_32_10_t* s, double mean,
+                                                   double stddev) {
   const double4 n = curand_normal4_double(s);
-  return double4{exp(mean + stddev * n.x), exp(mean + stddev * n.y), exp(mean + stddev * n.z), exp(mean + stddev * n.w)};
+  return double4{exp(mean + stddev * n.x), exp(mean + stddev * n.y), exp(mean + stddev * n.z),
+                 exp(mean + stddev * n.w)};
 }
 
 // ---- Poisson numbers ----
@@ -443,11 +497,19 @@ inline unsigned poisson(State* s, double mean) {
 
 }  // namespace torchport
 
-TORCHPORT_RANDOM unsigned int curand_poisson(curandStateXORWOW_t* s, double lambda) { return torchport::poisson(s, lambda); }
-TORCHPORT_RANDOM unsigned int curand_poisson(curandStatePhilox4_32_10_t* s, double lambda) { return torchport::poisson(s, lambda); }
-TORCHPORT_RANDOM unsigned int curand_poisson(curandStateMRG32k3a_t* s, double lambda) { return torchport::poisson(s, lambda); }
-#define TORCHPORT_SOBOL(STATE) \
-  TORCHPORT_RANDOM unsigned int curand_poisson(STATE* s, double lambda) { return torchport::poisson_inverse(s, lambda); }
+TORCHPORT_RANDOM unsigned int curand_poisson(curandStateXORWOW_t* s, double lambda) {
+  return torchport::poisson(s, lambda);
+}
+TORCHPORT_RANDOM unsigned int curand_poisson(curandStatePhilox4_32_10_t* s, double lambda) {
+  return torchport::poisson(s, lambda);
+}
+TORCHPORT_RANDOM unsigned int curand_poisson(curandStateMRG32k3a_t* s, double lambda) {
+  return torchport::poisson(s, lambda);
+}
+#define TORCHPORT_SOBOL(STATE)                                            \
+  TORCHPORT_RANDOM unsigned int curand_poisson(STATE* s, double lambda) { \
+    return torchport::poisson_inverse(s, lambda);                         \
+  }
 TORCHPORT_SOBOL(curandStateSobol32_t)
 TORCHPORT_SOBOL(curandStateScrambledSobol32_t)
 TORCHPORT_SOBOL(curandStateSobol64_t)

@@ -1,6 +1,6 @@
-// Philox4x32 with 10 rounds: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3"
-// (2011), with the counter laid out as cuRAND does: the place in the sequence in x and y, the sequence
-// in z and w.
+// Philox4x32 with 10 rounds: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2,
+// 3" (2011), with the counter laid out as cuRAND does: the place in the sequence in x and y, the
+// sequence in z and w.
 #pragma once
 
 #include "torchport/integers.h"
@@ -34,8 +34,8 @@ __forceinline__ void Philox_State_Incr(curandStatePhilox4_32_10_t* s, unsigned l
   unsigned long long high = static_cast<unsigned long long>(s->ctr.w) << 32 | s->ctr.z;
   const unsigned long long sum = low + n;
   high += sum < low;
-  s->ctr = uint4{static_cast<unsigned>(sum), static_cast<unsigned>(sum >> 32), static_cast<unsigned>(high),
-                 static_cast<unsigned>(high >> 32)};
+  s->ctr = uint4{static_cast<unsigned>(sum), static_cast<unsigned>(sum >> 32),
+                 static_cast<unsigned>(high), static_cast<unsigned>(high >> 32)};
 }
 __forceinline__ void Philox_State_Incr_hi(curandStatePhilox4_32_10_t* s, unsigned long long n) {
   const unsigned long long high = (static_cast<unsigned long long>(s->ctr.w) << 32 | s->ctr.z) + n;

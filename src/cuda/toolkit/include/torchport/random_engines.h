@@ -27,11 +27,11 @@ struct curandStateMRG32k3a {
 };
 typedef struct curandStateMRG32k3a curandStateMRG32k3a_t;
 
-#define TORCHPORT_SOBOL(NAME, WORD, BITS)    \
-  struct NAME {                              \
-    WORD i, x, c;                            \
-    WORD direction_vectors[BITS];            \
-  };                                         \
+#define TORCHPORT_SOBOL(NAME, WORD, BITS) \
+  struct NAME {                           \
+    WORD i, x, c;                         \
+    WORD direction_vectors[BITS];         \
+  };                                      \
   typedef struct NAME NAME##_t;
 TORCHPORT_SOBOL(curandStateSobol32, unsigned int, 32)
 TORCHPORT_SOBOL(curandStateScrambledSobol32, unsigned int, 32)
@@ -107,11 +107,12 @@ inline MrgMatrix mrg_product(const MrgMatrix& a, const MrgMatrix& b, unsigned lo
   MrgMatrix r{};
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j < 3; ++j)
-      for (int k = 0; k < 3; ++k) r.m[i][j] = (r.m[i][j] + a.m[i][k] * b.m[k][j] % modulus) % modulus;
+      for (int k = 0; k < 3; ++k)
+        r.m[i][j] = (r.m[i][j] + a.m[i][k] * b.m[k][j] % modulus) % modulus;
   return r;
 }
-inline void mrg_skip_part(unsigned (&s)[3], MrgMatrix step, unsigned long long modulus, unsigned long long n,
-                          unsigned first) {
+inline void mrg_skip_part(unsigned (&s)[3], MrgMatrix step, unsigned long long modulus,
+                          unsigned long long n, unsigned first) {
   for (unsigned i = 0; i < first; ++i) step = mrg_product(step, step, modulus);
   for (; n; n >>= 1) {
     if (n & 1) {
@@ -133,8 +134,10 @@ inline void mrg_skip(curandStateMRG32k3a* s, unsigned long long n, unsigned firs
 }
 // A whole number in [1, m1].
 inline unsigned mrg_draw(curandStateMRG32k3a* s) {
-  const unsigned long long p = (1403580ull * s->s1[1] + (kMrg1 - 810728) * s->s1[0] % kMrg1) % kMrg1;
-  const unsigned long long q = (527612ull * s->s2[2] + (kMrg2 - 1370589) * s->s2[0] % kMrg2) % kMrg2;
+  const unsigned long long p =
+      (1403580ull * s->s1[1] + (kMrg1 - 810728) * s->s1[0] % kMrg1) % kMrg1;
+  const unsigned long long q =
+      (527612ull * s->s2[2] + (kMrg2 - 1370589) * s->s2[0] % kMrg2) % kMrg2;
   s->s1[0] = s->s1[1], s->s1[1] = s->s1[2], s->s1[2] = static_cast<unsigned>(p);
   s->s2[0] = s->s2[1], s->s2[1] = s->s2[2], s->s2[2] = static_cast<unsigned>(q);
   return static_cast<unsigned>(p > q ? p - q : p + kMrg1 - q);
