@@ -101,10 +101,8 @@ __forceinline__ bool elect(D& d, unsigned mask, const Site& site) {
   return leader == cuda::lane_of_thread();
 }
 
-// A thread ends; its kernel goes on. What runs threads catches it.
-[[noreturn]] inline void exit_thread() {
-  throw cuda::ThreadEnded();
-}
+// A thread ends; its kernel goes on.
+using cuda::exit_thread;
 
 // ---- Special registers ----
 inline unsigned block_number() {
