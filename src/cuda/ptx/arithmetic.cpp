@@ -1,4 +1,5 @@
-// add, sub, mul, mad, fma, div, rem, min, max, abs, neg, functions of one float, and sums with a carry.
+// add, sub, mul, mad, fma, div, rem, min, max, abs, neg, functions of one float, and sums with a
+// carry.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,24 +19,35 @@ std::string sum(Reading& r, std::string_view name) {
   if (type.empty() || type == "pred") return r.refuse(), "";
   r.need(3, 3);
   if (carries) {
-    return call(fmt::format("{}_carry", name), {tag(type)},
-                {r.target(0), r.source(1, type), r.source(2, type), "false", "torchport_carry", "true"});
+    return call(
+        fmt::format("{}_carry", name), {tag(type)},
+        {r.target(0), r.source(1, type), r.source(2, type), "false", "torchport_carry", "true"});
   }
   const std::string rounding = r.take_rounding();
-  return call(name, {tag(type), rounding}, {r.target(0), r.source(1, type), r.source(2, type), r.take_after()});
+  return call(name, {tag(type), rounding},
+              {r.target(0), r.source(1, type), r.source(2, type), r.take_after()});
 }
-std::string add(Reading& r) { return sum(r, "add"); }
-std::string sub(Reading& r) { return sum(r, "sub"); }
+std::string add(Reading& r) {
+  return sum(r, "add");
+}
+std::string sub(Reading& r) {
+  return sum(r, "sub");
+}
 
 std::string with_carry(Reading& r, std::string_view name) {
   const bool keeps = r.take("cc");
   const std::string type = r.take_type();
   r.need(3, 3);
   return call(name, {tag(type)},
-              {r.target(0), r.source(1, type), r.source(2, type), "torchport_carry", "torchport_carry", keeps ? "true" : "false"});
+              {r.target(0), r.source(1, type), r.source(2, type), "torchport_carry",
+               "torchport_carry", keeps ? "true" : "false"});
 }
-std::string addc(Reading& r) { return with_carry(r, "add_carry"); }
-std::string subc(Reading& r) { return with_carry(r, "sub_carry"); }
+std::string addc(Reading& r) {
+  return with_carry(r, "add_carry");
+}
+std::string subc(Reading& r) {
+  return with_carry(r, "sub_carry");
+}
 
 std::string mul(Reading& r) {
   const std::string part = r.take_one({"lo", "hi", "wide"});
@@ -43,9 +55,12 @@ std::string mul(Reading& r) {
   const std::string after = r.take_after();
   const std::string type = r.take_type();
   r.need(3, 3);
-  if (is_float(type)) return call("mul", {tag(type), rounding}, {r.target(0), r.source(1, type), r.source(2, type), after});
+  if (is_float(type))
+    return call("mul", {tag(type), rounding},
+                {r.target(0), r.source(1, type), r.source(2, type), after});
   if (part.empty()) return r.refuse("needs .lo, .hi or .wide"), "";
-  return call(fmt::format("mul_{}", part), {tag(type)}, {r.target(0), r.source(1, type), r.source(2, type)});
+  return call(fmt::format("mul_{}", part), {tag(type)},
+              {r.target(0), r.source(1, type), r.source(2, type)});
 }
 
 std::string mad(Reading& r) {
@@ -59,12 +74,16 @@ std::string mad(Reading& r) {
   const std::string d = r.target(0);
   const std::string a = r.source(1, type);
   const std::string b = r.source(2, type);
-  if (is_float(type)) return call("fma", {tag(type), rounding}, {d, a, b, r.source(3, type), after});
+  if (is_float(type))
+    return call("fma", {tag(type), rounding}, {d, a, b, r.source(3, type), after});
   if (part.empty()) return r.refuse("needs .lo, .hi or .wide"), "";
   if (carries && part != "wide") {
-    return call("mad_carry", {tag(type)}, {d, a, b, r.source(3, type), part == "hi" ? "true" : "false", "false", "torchport_carry", "true"});
+    return call("mad_carry", {tag(type)},
+                {d, a, b, r.source(3, type), part == "hi" ? "true" : "false", "false",
+                 "torchport_carry", "true"});
   }
-  return call(fmt::format("mad_{}", part), {tag(type)}, {d, a, b, r.source(3, type), part == "hi" && saturates ? "true" : ""});
+  return call(fmt::format("mad_{}", part), {tag(type)},
+              {d, a, b, r.source(3, type), part == "hi" && saturates ? "true" : ""});
 }
 std::string madc(Reading& r) {
   const std::string part = r.take_one({"lo", "hi"});
@@ -72,8 +91,9 @@ std::string madc(Reading& r) {
   const std::string type = r.take_type();
   r.need(4, 4);
   return call("mad_carry", {tag(type)},
-              {r.target(0), r.source(1, type), r.source(2, type), r.source(3, type), part == "hi" ? "true" : "false",
-               "torchport_carry", "torchport_carry", keeps ? "true" : "false"});
+              {r.target(0), r.source(1, type), r.source(2, type), r.source(3, type),
+               part == "hi" ? "true" : "false", "torchport_carry", "torchport_carry",
+               keeps ? "true" : "false"});
 }
 
 std::string fma(Reading& r) {
@@ -82,14 +102,16 @@ std::string fma(Reading& r) {
   const std::string type = r.take_type();
   r.need(4, 4);
   if (!is_float(type)) return r.refuse(), "";
-  return call("fma", {tag(type), rounding}, {r.target(0), r.source(1, type), r.source(2, type), r.source(3, type), after});
+  return call("fma", {tag(type), rounding},
+              {r.target(0), r.source(1, type), r.source(2, type), r.source(3, type), after});
 }
 
 std::string mul24(Reading& r) {
   const std::string part = r.take_one({"lo", "hi"});
   const std::string type = r.take_type();
   r.need(3, 3);
-  return call("mul24", {tag(type)}, {r.target(0), r.source(1, type), r.source(2, type), part == "hi" ? "true" : "false"});
+  return call("mul24", {tag(type)},
+              {r.target(0), r.source(1, type), r.source(2, type), part == "hi" ? "true" : "false"});
 }
 
 std::string div(Reading& r) {
@@ -98,9 +120,12 @@ std::string div(Reading& r) {
   const std::string after = r.take_after();
   const std::string type = r.take_type();
   r.need(3, 3);
-  if (!is_float(type)) return call("div", {tag(type)}, {r.target(0), r.source(1, type), r.source(2, type)});
-  if (approximate) return call("div_approx", {}, {r.target(0), r.source(1, type), r.source(2, type), after});
-  return call("div_rounded", {tag(type), rounding}, {r.target(0), r.source(1, type), r.source(2, type), after});
+  if (!is_float(type))
+    return call("div", {tag(type)}, {r.target(0), r.source(1, type), r.source(2, type)});
+  if (approximate)
+    return call("div_approx", {}, {r.target(0), r.source(1, type), r.source(2, type), after});
+  return call("div_rounded", {tag(type), rounding},
+              {r.target(0), r.source(1, type), r.source(2, type), after});
 }
 std::string rem(Reading& r) {
   const std::string type = r.take_type();
@@ -110,7 +135,8 @@ std::string rem(Reading& r) {
 std::string sad(Reading& r) {
   const std::string type = r.take_type();
   r.need(4, 4);
-  return call("sad", {tag(type)}, {r.target(0), r.source(1, type), r.source(2, type), r.source(3, type)});
+  return call("sad", {tag(type)},
+              {r.target(0), r.source(1, type), r.source(2, type), r.source(3, type)});
 }
 
 std::string choose(Reading& r, std::string_view largest) {
@@ -119,15 +145,24 @@ std::string choose(Reading& r, std::string_view largest) {
   const std::string type = pair ? "u16x2" : r.take_type();
   if (type == "s16x2" || pair) {
     r.need(3, 3);
-    return call("choose_pair", {pair ? "false" : "true"}, {r.target(0), r.source(1), r.source(2), std::string(largest), after});
+    return call("choose_pair", {pair ? "false" : "true"},
+                {r.target(0), r.source(1), r.source(2), std::string(largest), after});
   }
   r.need(3, 4);
-  std::string first = call("choose", {tag(type)}, {r.target(0), r.source(1, type), r.source(2, type), std::string(largest), after});
+  std::string first =
+      call("choose", {tag(type)},
+           {r.target(0), r.source(1, type), r.source(2, type), std::string(largest), after});
   if (r.count() < 4) return first;
-  return first + " " + call("choose", {tag(type)}, {r.target(0), r.target(0), r.source(3, type), std::string(largest), after});
+  return first + " " +
+         call("choose", {tag(type)},
+              {r.target(0), r.target(0), r.source(3, type), std::string(largest), after});
 }
-std::string min(Reading& r) { return choose(r, "false"); }
-std::string max(Reading& r) { return choose(r, "true"); }
+std::string min(Reading& r) {
+  return choose(r, "false");
+}
+std::string max(Reading& r) {
+  return choose(r, "true");
+}
 
 std::string one_operand(Reading& r, std::string_view name) {
   const std::string after = r.take_after();
@@ -135,8 +170,12 @@ std::string one_operand(Reading& r, std::string_view name) {
   r.need(2, 2);
   return call(name, {tag(type)}, {r.target(0), r.source(1, type), after});
 }
-std::string abs(Reading& r) { return one_operand(r, "abs"); }
-std::string neg(Reading& r) { return one_operand(r, "neg"); }
+std::string abs(Reading& r) {
+  return one_operand(r, "abs");
+}
+std::string neg(Reading& r) {
+  return one_operand(r, "neg");
+}
 
 std::string copysign(Reading& r) {
   const std::string type = r.take_type();
@@ -151,27 +190,46 @@ std::string function(Reading& r, std::string_view approximation, std::string_vie
   const std::string after = r.take_after();
   const std::string type = r.take_type();
   r.need(2, 2);
-  if (!approximate && !rounded.empty()) return call(rounded, {tag(type), rounding}, {r.target(0), r.source(1, type), after});
-  return call("approximate", {tag(type)}, {r.target(0), r.source(1, type), fmt::format("{}{}{{}}", kPtx, approximation), after});
+  if (!approximate && !rounded.empty())
+    return call(rounded, {tag(type), rounding}, {r.target(0), r.source(1, type), after});
+  return call(
+      "approximate", {tag(type)},
+      {r.target(0), r.source(1, type), fmt::format("{}{}{{}}", kPtx, approximation), after});
 }
-std::string rcp(Reading& r) { return function(r, "Reciprocal", "rcp"); }
-std::string sqrt(Reading& r) { return function(r, "Root", "sqrt"); }
-std::string rsqrt(Reading& r) { return function(r, "InverseRoot", ""); }
-std::string ex2(Reading& r) { return function(r, "Exp2", ""); }
-std::string lg2(Reading& r) { return function(r, "Log2", ""); }
-std::string sine(Reading& r) { return function(r, "Sine", ""); }
-std::string cosine(Reading& r) { return function(r, "Cosine", ""); }
-std::string tanh(Reading& r) { return function(r, "Tanh", ""); }
+std::string rcp(Reading& r) {
+  return function(r, "Reciprocal", "rcp");
+}
+std::string sqrt(Reading& r) {
+  return function(r, "Root", "sqrt");
+}
+std::string rsqrt(Reading& r) {
+  return function(r, "InverseRoot", "");
+}
+std::string ex2(Reading& r) {
+  return function(r, "Exp2", "");
+}
+std::string lg2(Reading& r) {
+  return function(r, "Log2", "");
+}
+std::string sine(Reading& r) {
+  return function(r, "Sine", "");
+}
+std::string cosine(Reading& r) {
+  return function(r, "Cosine", "");
+}
+std::string tanh(Reading& r) {
+  return function(r, "Tanh", "");
+}
 
 }  // namespace
 
 const std::vector<Family>& arithmetic_family() {
   static const std::vector<Family> family{
-      {"add", add},     {"sub", sub},       {"addc", addc},   {"subc", subc},   {"mul", mul},
-      {"mad", mad},     {"madc", madc},     {"fma", fma},     {"mul24", mul24}, {"div", div},
-      {"rem", rem},     {"sad", sad},       {"min", min},     {"max", max},     {"abs", abs},
-      {"neg", neg},     {"rcp", rcp},       {"sqrt", sqrt},   {"rsqrt", rsqrt}, {"ex2", ex2},
-      {"lg2", lg2},     {"sin", sine},      {"cos", cosine},  {"tanh", tanh},   {"copysign", copysign},
+      {"add", add}, {"sub", sub},   {"addc", addc},  {"subc", subc},   {"mul", mul},
+      {"mad", mad}, {"madc", madc}, {"fma", fma},    {"mul24", mul24}, {"div", div},
+      {"rem", rem}, {"sad", sad},   {"min", min},    {"max", max},     {"abs", abs},
+      {"neg", neg}, {"rcp", rcp},   {"sqrt", sqrt},  {"rsqrt", rsqrt}, {"ex2", ex2},
+      {"lg2", lg2}, {"sin", sine},  {"cos", cosine}, {"tanh", tanh},   {"copysign", copysign},
   };
   return family;
 }

@@ -14,22 +14,36 @@ namespace {
 std::string logic(Reading& r, char op) {
   const std::string type = r.take_type();
   r.need(3, 3);
-  if (type == "pred") return fmt::format("{} = {} {} {};", r.target(0), r.predicate(1), op, r.predicate(2));
-  return call("set_bits", {}, {r.target(0), fmt::format("static_cast<{0}Raw<{1}>>({2}) {3} static_cast<{0}Raw<{1}>>({4})", kPtx, bits_of(type), r.source(1, type), op, r.source(2, type))});
+  if (type == "pred")
+    return fmt::format("{} = {} {} {};", r.target(0), r.predicate(1), op, r.predicate(2));
+  return call(
+      "set_bits", {},
+      {r.target(0), fmt::format("static_cast<{0}Raw<{1}>>({2}) {3} static_cast<{0}Raw<{1}>>({4})",
+                                kPtx, bits_of(type), r.source(1, type), op, r.source(2, type))});
 }
-std::string logic_and(Reading& r) { return logic(r, '&'); }
-std::string logic_or(Reading& r) { return logic(r, '|'); }
-std::string logic_xor(Reading& r) { return logic(r, '^'); }
+std::string logic_and(Reading& r) {
+  return logic(r, '&');
+}
+std::string logic_or(Reading& r) {
+  return logic(r, '|');
+}
+std::string logic_xor(Reading& r) {
+  return logic(r, '^');
+}
 std::string logic_not(Reading& r) {
   const std::string type = r.take_type();
   r.need(2, 2);
   if (type == "pred") return fmt::format("{} = !{};", r.target(0), r.predicate(1));
-  return call("set_bits", {}, {r.target(0), fmt::format("static_cast<{0}Raw<{1}>>(~static_cast<{0}Raw<{1}>>({2}))", kPtx, bits_of(type), r.source(1, type))});
+  return call("set_bits", {},
+              {r.target(0), fmt::format("static_cast<{0}Raw<{1}>>(~static_cast<{0}Raw<{1}>>({2}))",
+                                        kPtx, bits_of(type), r.source(1, type))});
 }
 std::string cnot(Reading& r) {
   const std::string type = r.take_type();
   r.need(2, 2);
-  return call("set_bits", {}, {r.target(0), fmt::format("static_cast<{}Raw<{}>>({}) == 0 ? 1u : 0u", kPtx, bits_of(type), r.source(1, type))});
+  return call("set_bits", {},
+              {r.target(0), fmt::format("static_cast<{}Raw<{}>>({}) == 0 ? 1u : 0u", kPtx,
+                                        bits_of(type), r.source(1, type))});
 }
 
 std::string typed(Reading& r, std::string_view name, std::size_t operands, std::string more = {}) {
@@ -40,13 +54,27 @@ std::string typed(Reading& r, std::string_view name, std::size_t operands, std::
   arguments.push_back(std::move(more));
   return call(name, {tag(type)}, arguments);
 }
-std::string shl(Reading& r) { return typed(r, "shl", 3); }
-std::string shr(Reading& r) { return typed(r, "shr", 3); }
-std::string clz(Reading& r) { return typed(r, "clz", 2); }
-std::string popc(Reading& r) { return typed(r, "popc", 2); }
-std::string brev(Reading& r) { return typed(r, "brev", 2); }
-std::string bfe(Reading& r) { return typed(r, "bfe", 4); }
-std::string bfi(Reading& r) { return typed(r, "bfi", 5); }
+std::string shl(Reading& r) {
+  return typed(r, "shl", 3);
+}
+std::string shr(Reading& r) {
+  return typed(r, "shr", 3);
+}
+std::string clz(Reading& r) {
+  return typed(r, "clz", 2);
+}
+std::string popc(Reading& r) {
+  return typed(r, "popc", 2);
+}
+std::string brev(Reading& r) {
+  return typed(r, "brev", 2);
+}
+std::string bfe(Reading& r) {
+  return typed(r, "bfe", 4);
+}
+std::string bfi(Reading& r) {
+  return typed(r, "bfi", 5);
+}
 std::string bfind(Reading& r) {
   const bool amount = r.take("shiftamt");
   return typed(r, "bfind", 2, amount ? "true" : "false");
@@ -64,20 +92,26 @@ std::string bmsk(Reading& r) {
 std::string lop3(Reading& r) {
   (void)r.take_type();
   r.need(5, 5);
-  return call("lop3", {}, {r.target(0), r.source(1), r.source(2), r.source(3), fmt::format("static_cast<unsigned>({})", r.source(4))});
+  return call("lop3", {},
+              {r.target(0), r.source(1), r.source(2), r.source(3),
+               fmt::format("static_cast<unsigned>({})", r.source(4))});
 }
 std::string prmt(Reading& r) {
   (void)r.take_type();
   const std::string mode = r.take_one({"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"});
   r.need(4, 4);
-  return call("prmt", {}, {r.target(0), r.source(1), r.source(2), r.source(3), fmt::format("{}Permute::{}", kPtx, mode.empty() ? "kBytes" : mode)});
+  return call("prmt", {},
+              {r.target(0), r.source(1), r.source(2), r.source(3),
+               fmt::format("{}Permute::{}", kPtx, mode.empty() ? "kBytes" : mode)});
 }
 std::string shf(Reading& r) {
   const bool left = r.take_one({"l", "r"}) == "l";
   const bool wrap = r.take_one({"clamp", "wrap"}) == "wrap";
   (void)r.take_type();
   r.need(4, 4);
-  return call("shf", {}, {r.target(0), r.source(1), r.source(2), r.source(3), left ? "true" : "false", wrap ? "true" : "false"});
+  return call("shf", {},
+              {r.target(0), r.source(1), r.source(2), r.source(3), left ? "true" : "false",
+               wrap ? "true" : "false"});
 }
 std::string dp4a(Reading& r) {
   const std::string a = r.take_type();
@@ -90,12 +124,14 @@ std::string dp2a(Reading& r) {
   const std::string a = r.take_type();
   const std::string b = r.take_type();
   r.need(4, 4);
-  return call("dp2a", {tag(a), tag(b)}, {r.target(0), r.source(1), r.source(2), r.source(3), high ? "true" : "false"});
+  return call("dp2a", {tag(a), tag(b)},
+              {r.target(0), r.source(1), r.source(2), r.source(3), high ? "true" : "false"});
 }
 
 // The comparison of a modifier; unsigned integers have names of their own.
 std::string comparison(Reading& r) {
-  std::string how = r.take_one({"eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"});
+  std::string how = r.take_one({"eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ",
+                                "neu", "ltu", "leu", "gtu", "geu", "num", "nan"});
   if (how == "lo") how = "lt";
   if (how == "ls") how = "le";
   if (how == "hi") how = "gt";
@@ -113,15 +149,23 @@ std::string setp(Reading& r) {
   r.need(with.empty() ? 3 : 4, with.empty() ? 3 : 4);
   if (!r.error().empty()) return {};
   if (type == "f16x2" || type == "bf16x2" || type == "pred") return r.refuse(), "";
-  const std::string is = fmt::format("{0}compare<{1}>({2}, {3}, {4}, {5})", kPtx, tag(type), how, r.source(1, type), r.source(2, type), flush);
+  const std::string is = fmt::format("{0}compare<{1}>({2}, {3}, {4}, {5})", kPtx, tag(type), how,
+                                     r.source(1, type), r.source(2, type), flush);
   const auto combined = [&](const std::string& value) {
     if (with.empty()) return value;
-    return fmt::format("({}) {} {}", value, with == "and" ? "&" : with == "or" ? "|" : "^", r.predicate(3));
+    return fmt::format("({}) {} {}", value,
+                       with == "and"  ? "&"
+                       : with == "or" ? "|"
+                                      : "^",
+                       r.predicate(3));
   };
   const Operand& target = r.item().operands[0];
   if (target.kind != OperandKind::kPair) return fmt::format("{} = {};", r.target(0), combined(is));
-  return fmt::format("{{ const bool torchport_is = {}; const bool torchport_yes = {}, torchport_no = {}; {} = torchport_yes; {} = torchport_no; }}", is,
-                     combined("torchport_is"), combined("!torchport_is"), r.target(target.parts[0]), r.target(target.parts[1]));
+  return fmt::format(
+      "{{ const bool torchport_is = {}; const bool torchport_yes = {}, torchport_no = {}; {} = "
+      "torchport_yes; {} = torchport_no; }}",
+      is, combined("torchport_is"), combined("!torchport_is"), r.target(target.parts[0]),
+      r.target(target.parts[1]));
 }
 
 std::string set(Reading& r) {
@@ -132,15 +176,22 @@ std::string set(Reading& r) {
   const std::string type = r.take_type();
   r.need(with.empty() ? 3 : 4, with.empty() ? 3 : 4);
   if (!r.error().empty()) return {};
-  std::string is = fmt::format("{0}compare<{1}>({2}, {3}, {4}, {5})", kPtx, tag(type), how, r.source(1, type), r.source(2, type), flush);
-  if (!with.empty()) is = fmt::format("({}) {} {}", is, with == "and" ? "&" : with == "or" ? "|" : "^", r.predicate(3));
+  std::string is = fmt::format("{0}compare<{1}>({2}, {3}, {4}, {5})", kPtx, tag(type), how,
+                               r.source(1, type), r.source(2, type), flush);
+  if (!with.empty())
+    is = fmt::format("({}) {} {}", is,
+                     with == "and"  ? "&"
+                     : with == "or" ? "|"
+                                    : "^",
+                     r.predicate(3));
   return call("set_flag", {tag(to)}, {r.target(0), is});
 }
 
 std::string selp(Reading& r) {
   const std::string type = r.take_type();
   r.need(4, 4);
-  return call("select", {tag(type)}, {r.target(0), r.source(1, type), r.source(2, type), r.predicate(3)});
+  return call("select", {tag(type)},
+              {r.target(0), r.source(1, type), r.source(2, type), r.predicate(3)});
 }
 std::string slct(Reading& r) {
   const bool flush = r.take("ftz");
@@ -149,7 +200,8 @@ std::string slct(Reading& r) {
   r.need(4, 4);
   return call("select", {tag(type)},
               {r.target(0), r.source(1, type), r.source(2, type),
-               fmt::format("{0}compare<{1}>({0}Compare::ge, {2}, 0u, {3})", kPtx, tag(by), r.source(3, by), flush)});
+               fmt::format("{0}compare<{1}>({0}Compare::ge, {2}, 0u, {3})", kPtx, tag(by),
+                           r.source(3, by), flush)});
 }
 
 // ---- Video ----
@@ -173,9 +225,14 @@ std::string vscalar(Reading& r) {
   r.need(second.empty() ? 3 : 4, second.empty() ? 3 : 4);
   if (b.empty()) r.refuse("needs three types");
   return call("vscalar", {tag(d), tag(a), tag(b)},
-              {r.target(0), r.source(1), r.source(2), second.empty() ? "0u" : r.source(3), fmt::format("{}Video::{}", kPtx, video_name(r.item().words[0])),
+              {r.target(0), r.source(1), r.source(2), second.empty() ? "0u" : r.source(3),
+               fmt::format("{}Video::{}", kPtx, video_name(r.item().words[0])),
                saturate ? "true" : "false", clamp ? "true" : "false",
-               fmt::format("{}Second::{}", kPtx, second == "add" ? "kAdd" : second == "min" ? "kMin" : second == "max" ? "kMax" : "kNone")});
+               fmt::format("{}Second::{}", kPtx,
+                           second == "add"   ? "kAdd"
+                           : second == "min" ? "kMin"
+                           : second == "max" ? "kMax"
+                                             : "kNone")});
 }
 // vadd4.u32.u32.u32{.sat}{.add} and so on, on all elements.
 std::string vparts(Reading& r) {
@@ -192,25 +249,32 @@ std::string vparts(Reading& r) {
   r.need(4, 4);
   const auto flag = [](bool is) { return std::string(is ? "true" : "false"); };
   if (compares) {
-    return call("vset", {std::to_string(bits), flag(is_signed(a)), flag(is_signed(b))}, {r.target(0), r.source(1), r.source(2), r.source(3), how, flag(sum)});
+    return call("vset", {std::to_string(bits), flag(is_signed(a)), flag(is_signed(b))},
+                {r.target(0), r.source(1), r.source(2), r.source(3), how, flag(sum)});
   }
-  return call("vparts", {std::to_string(bits), flag(is_signed(d)), flag(is_signed(a)), flag(is_signed(b))},
-              {r.target(0), r.source(1), r.source(2), r.source(3), fmt::format("{}Video::{}", kPtx, video_name(name.substr(0, name.size() - 1))), flag(saturate), flag(sum)});
+  return call("vparts",
+              {std::to_string(bits), flag(is_signed(d)), flag(is_signed(a)), flag(is_signed(b))},
+              {r.target(0), r.source(1), r.source(2), r.source(3),
+               fmt::format("{}Video::{}", kPtx, video_name(name.substr(0, name.size() - 1))),
+               flag(saturate), flag(sum)});
 }
 
 }  // namespace
 
 const std::vector<Family>& bits_family() {
   static const std::vector<Family> family{
-      {"and", logic_and}, {"or", logic_or},   {"xor", logic_xor},   {"not", logic_not}, {"cnot", cnot},
-      {"shl", shl},       {"shr", shr},       {"clz", clz},         {"popc", popc},     {"brev", brev},
-      {"bfe", bfe},       {"bfi", bfi},       {"bfind", bfind},     {"szext", szext},   {"bmsk", bmsk},
-      {"lop3", lop3},     {"prmt", prmt},     {"shf", shf},         {"dp4a", dp4a},     {"dp2a", dp2a},
-      {"setp", setp},     {"set", set},       {"selp", selp},       {"slct", slct},     {"vadd", vscalar},
-      {"vsub", vscalar},  {"vabsdiff", vscalar}, {"vmin", vscalar}, {"vmax", vscalar},  {"vshl", vscalar},
-      {"vshr", vscalar},  {"vadd2", vparts},  {"vadd4", vparts},    {"vsub2", vparts},  {"vsub4", vparts},
-      {"vabsdiff2", vparts}, {"vabsdiff4", vparts}, {"vmin2", vparts}, {"vmin4", vparts}, {"vmax2", vparts},
-      {"vmax4", vparts},  {"vavrg2", vparts}, {"vavrg4", vparts},   {"vset2", vparts},  {"vset4", vparts},
+      {"and", logic_and},    {"or", logic_or},   {"xor", logic_xor},    {"not", logic_not},
+      {"cnot", cnot},        {"shl", shl},       {"shr", shr},          {"clz", clz},
+      {"popc", popc},        {"brev", brev},     {"bfe", bfe},          {"bfi", bfi},
+      {"bfind", bfind},      {"szext", szext},   {"bmsk", bmsk},        {"lop3", lop3},
+      {"prmt", prmt},        {"shf", shf},       {"dp4a", dp4a},        {"dp2a", dp2a},
+      {"setp", setp},        {"set", set},       {"selp", selp},        {"slct", slct},
+      {"vadd", vscalar},     {"vsub", vscalar},  {"vabsdiff", vscalar}, {"vmin", vscalar},
+      {"vmax", vscalar},     {"vshl", vscalar},  {"vshr", vscalar},     {"vadd2", vparts},
+      {"vadd4", vparts},     {"vsub2", vparts},  {"vsub4", vparts},     {"vabsdiff2", vparts},
+      {"vabsdiff4", vparts}, {"vmin2", vparts},  {"vmin4", vparts},     {"vmax2", vparts},
+      {"vmax4", vparts},     {"vavrg2", vparts}, {"vavrg4", vparts},    {"vset2", vparts},
+      {"vset4", vparts},
   };
   return family;
 }

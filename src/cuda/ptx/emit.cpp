@@ -16,12 +16,12 @@ namespace torchport::cuda::ptx {
 namespace {
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 24> kTypes{{
-    {"u8", "u8"},     {"u16", "u16"},     {"u32", "u32"},       {"u64", "u64"},   {"s8", "s8"},
-    {"s16", "s16"},   {"s32", "s32"},     {"s64", "s64"},       {"b8", "u8"},     {"b16", "u16"},
-    {"b32", "u32"},   {"b64", "u64"},     {"b128", "b128"},     {"f16", "f16"},   {"bf16", "bf16"},
-    {"f32", "f32"},   {"f64", "f64"},     {"f16x2", "f16x2"},   {"bf16x2", "bf16x2"},
-    {"tf32", "u32"},  {"pred", "pred"},   {"e4m3x2", "e4m3"},   {"e5m2x2", "e5m2"},
-    {"s16x2", "s16x2"},
+    {"u8", "u8"},     {"u16", "u16"},     {"u32", "u32"},       {"u64", "u64"},
+    {"s8", "s8"},     {"s16", "s16"},     {"s32", "s32"},       {"s64", "s64"},
+    {"b8", "u8"},     {"b16", "u16"},     {"b32", "u32"},       {"b64", "u64"},
+    {"b128", "b128"}, {"f16", "f16"},     {"bf16", "bf16"},     {"f32", "f32"},
+    {"f64", "f64"},   {"f16x2", "f16x2"}, {"bf16x2", "bf16x2"}, {"tf32", "u32"},
+    {"pred", "pred"}, {"e4m3x2", "e4m3"}, {"e5m2x2", "e5m2"},   {"s16x2", "s16x2"},
 }};
 
 // Special registers and the functions that answer for them.
@@ -83,18 +83,24 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 52> kSpecial
 }  // namespace
 
 bool is_type(std::string_view word) {
-  return std::any_of(kTypes.begin(), kTypes.end(), [&](const auto& one) { return one.first == word; });
+  return std::any_of(kTypes.begin(), kTypes.end(),
+                     [&](const auto& one) { return one.first == word; });
 }
 std::string tag(std::string_view type) {
   for (const auto& [word, name] : kTypes)
     if (word == type) return fmt::format("{}{}", kPtx, name);
   return fmt::format("{}u32", kPtx);
 }
-bool is_float(std::string_view type) { return type.find('f') != std::string_view::npos; }
-bool is_signed(std::string_view type) { return type.starts_with("s"); }
+bool is_float(std::string_view type) {
+  return type.find('f') != std::string_view::npos;
+}
+bool is_signed(std::string_view type) {
+  return type.starts_with("s");
+}
 unsigned bits_of(std::string_view type) {
   for (const std::string_view digits : {"128", "64", "x2", "32", "16", "8"})
-    if (type.ends_with(digits)) return digits == "x2" ? 32 : static_cast<unsigned>(std::atoi(digits.data()));
+    if (type.ends_with(digits))
+      return digits == "x2" ? 32 : static_cast<unsigned>(std::atoi(digits.data()));
   return 32;
 }
 
@@ -124,7 +130,8 @@ void Reading::take_prefix(std::string_view prefix) {
 }
 
 std::string Reading::take_type() {
-  const auto found = std::find_if(left_.begin(), left_.end(), [](const std::string& word) { return is_type(word); });
+  const auto found = std::find_if(left_.begin(), left_.end(),
+                                  [](const std::string& word) { return is_type(word); });
   if (found == left_.end()) return {};
   std::string type = *found;
   left_.erase(found);
@@ -164,7 +171,8 @@ std::string Reading::source(const Operand& operand, std::string_view type) {
   switch (operand.kind) {
     case OperandKind::kRegister:
       return operand.negated ? fmt::format("!{}", operand.text) : operand.text;
-    case OperandKind::kInteger: return operand.text;
+    case OperandKind::kInteger:
+      return operand.text;
     case OperandKind::kFloat: {
       const double value = std::strtod(operand.text.c_str(), nullptr);
       if (type == "f64") return fmt::format("0x{:x}ull", std::bit_cast<std::uint64_t>(value));
@@ -182,11 +190,15 @@ std::string Reading::source(const Operand& operand, std::string_view type) {
       std::string result;
       for (unsigned k = 0; k < parts; ++k) {
         if (k > 0) result += " | ";
-        result += fmt::format("static_cast<{0}Raw<{1}>>(static_cast<{0}Raw<{1}>>(static_cast<{0}Raw<{2}>>({3})) << {4})", kPtx, bits_of(type), each, source(operand.parts[k]), k * each);
+        result += fmt::format(
+            "static_cast<{0}Raw<{1}>>(static_cast<{0}Raw<{1}>>(static_cast<{0}Raw<{2}>>({3})) << "
+            "{4})",
+            kPtx, bits_of(type), each, source(operand.parts[k]), k * each);
       }
       return fmt::format("({})", result);
     }
-    default: break;
+    default:
+      break;
   }
   refuse("has an operand that is no value");
   return "0u";
@@ -223,12 +235,14 @@ std::string Reading::predicate(const Operand& operand) {
 }
 
 std::string Reading::address(std::size_t i, bool shared) {
-  if (i >= count() || item_.operands[i].kind != OperandKind::kAddress || item_.operands[i].parts.size() != 1) {
+  if (i >= count() || item_.operands[i].kind != OperandKind::kAddress ||
+      item_.operands[i].parts.size() != 1) {
     refuse("has no address in brackets where it needs one");
     return "nullptr";
   }
   const Operand& address = item_.operands[i];
-  return fmt::format("{0}at<{0}Space::{1}>({2}, {3})", kPtx, shared ? "kShared" : "kGeneric", source(address.parts[0], "b64"), address.text);
+  return fmt::format("{0}at<{0}Space::{1}>({2}, {3})", kPtx, shared ? "kShared" : "kGeneric",
+                     source(address.parts[0], "b64"), address.text);
 }
 
 void Reading::need(std::size_t least, std::size_t most) {
@@ -237,15 +251,18 @@ void Reading::need(std::size_t least, std::size_t most) {
 
 void Reading::refuse(std::string why) {
   if (!error_.empty()) return;
-  error_ = why.empty() ? fmt::format("the PTX instruction `{}` is not available on virtual devices", item_.opcode)
+  error_ = why.empty() ? fmt::format("the PTX instruction `{}` is not available on virtual devices",
+                                     item_.opcode)
                        : fmt::format("the PTX instruction `{}` {}", item_.opcode, why);
 }
 
 std::string site(const Reading& reading) {
-  return fmt::format("::torchport::cuda::Site{{\"{}\", __builtin_FILE(), __builtin_LINE()}}", reading.item().opcode);
+  return fmt::format("::torchport::cuda::Site{{\"{}\", __builtin_FILE(), __builtin_LINE()}}",
+                     reading.item().opcode);
 }
 
-std::string call(std::string_view function, const std::vector<std::string>& types, const std::vector<std::string>& arguments) {
+std::string call(std::string_view function, const std::vector<std::string>& types,
+                 const std::vector<std::string>& arguments) {
   std::string result = fmt::format("{}{}", kPtx, function);
   const auto join = [&](const std::vector<std::string>& words) {
     bool first = true;

@@ -18,7 +18,8 @@ inline constexpr std::string_view kPtx = "::torchport::ptx::";
 // An instruction that is being read: modifiers are taken one by one, in any order.
 class Reading {
  public:
-  explicit Reading(const Item& item) : item_(item), left_(item.words.begin() + 1, item.words.end()) {}
+  explicit Reading(const Item& item)
+      : item_(item), left_(item.words.begin() + 1, item.words.end()) {}
 
   [[nodiscard]] const Item& item() const { return item_; }
   [[nodiscard]] std::size_t count() const { return item_.operands.size(); }
@@ -69,7 +70,8 @@ class Reading {
 [[nodiscard]] std::string site(const Reading& reading);
 
 // f<types>(arguments);
-[[nodiscard]] std::string call(std::string_view function, const std::vector<std::string>& types, const std::vector<std::string>& arguments);
+[[nodiscard]] std::string call(std::string_view function, const std::vector<std::string>& types,
+                               const std::vector<std::string>& arguments);
 
 // Returns C++ with its `;`. What cannot be done is refused by reading.refuse().
 using Emit = std::string (*)(Reading& reading);

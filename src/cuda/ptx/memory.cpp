@@ -20,9 +20,11 @@ struct Access {
 Access take_access(Reading& r) {
   Access access;
   access.shared = r.take("shared") || r.take("shared::cta") || r.take("shared::cluster");
-  for (const std::string_view order : {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", "sc"})
+  for (const std::string_view order :
+       {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", "sc"})
     if (r.take(order)) access.observed = true;
-  r.take_all({"global", "local", "const", "param", "weak", "cta", "cluster", "gpu", "sys", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "unified"});
+  r.take_all({"global", "local", "const", "param", "weak", "cta", "cluster", "gpu", "sys", "ca",
+              "cg", "cs", "lu", "cv", "wb", "wt", "nc", "unified"});
   r.take_prefix("L1::");
   r.take_prefix("L2::");
   r.take_prefix("level::");
@@ -42,11 +44,14 @@ std::string ld(Reading& r) {
   if (type.empty() || type == "pred") return r.refuse(), "";
   if (!r.error().empty()) return {};
   // All at once: a result may be the address.
-  std::string result = fmt::format("{{ {}const char* const torchport_from = {};", access.observed ? fmt::format("{}wait_a_little(); ", kPtx) : "", r.address(1, access.shared));
+  std::string result = fmt::format("{{ {}const char* const torchport_from = {};",
+                                   access.observed ? fmt::format("{}wait_a_little(); ", kPtx) : "",
+                                   r.address(1, access.shared));
   unsigned offset = 0;
   for (const Operand& to : elements(r.item().operands[0])) {
     if (to.kind != OperandKind::kSink)
-      result += " " + call(access.observed ? "ld_observed" : "ld", {tag(type)}, {r.target(to), fmt::format("torchport_from + {}", offset)});
+      result += " " + call(access.observed ? "ld_observed" : "ld", {tag(type)},
+                           {r.target(to), fmt::format("torchport_from + {}", offset)});
     offset += bits_of(type) / 8;
   }
   return result + " }";
@@ -59,10 +64,12 @@ std::string st(Reading& r) {
   r.need(2, 3);
   if (type.empty() || type == "pred") return r.refuse(), "";
   if (!r.error().empty()) return {};
-  std::string result = fmt::format("{{ char* const torchport_to = {};", r.address(0, access.shared));
+  std::string result =
+      fmt::format("{{ char* const torchport_to = {};", r.address(0, access.shared));
   unsigned offset = 0;
   for (const Operand& from : elements(r.item().operands[1])) {
-    result += " " + call(access.observed ? "st_observed" : "st", {tag(type)}, {fmt::format("torchport_to + {}", offset), r.source(from, type)});
+    result += " " + call(access.observed ? "st_observed" : "st", {tag(type)},
+                         {fmt::format("torchport_to + {}", offset), r.source(from, type)});
     offset += bits_of(type) / 8;
   }
   return result + " }";
@@ -71,7 +78,8 @@ std::string st(Reading& r) {
 // atom: with a result; red: without.
 std::string atomic(Reading& r, bool result) {
   const Access access = take_access(r);
-  const std::string op = r.take_one({"add", "min", "max", "inc", "dec", "exch", "cas", "and", "or", "xor"});
+  const std::string op =
+      r.take_one({"add", "min", "max", "inc", "dec", "exch", "cas", "and", "or", "xor"});
   (void)r.take("noftz");
   const std::string vector = r.take_one({"v2", "v4", "v8"});
   const std::string type = r.take_type();
@@ -80,22 +88,31 @@ std::string atomic(Reading& r, bool result) {
   if (op.empty() || type.empty()) return r.refuse(), "";
   if (!r.error().empty()) return {};
   const std::string to = r.address(at, access.shared);
-  if (op == "cas") return call("atom_cas", {tag(type)}, {result ? r.target(0) : "torchport_none", to, r.source(at + 1, type), r.source(at + 2, type)});
+  if (op == "cas")
+    return call("atom_cas", {tag(type)},
+                {result ? r.target(0) : "torchport_none", to, r.source(at + 1, type),
+                 r.source(at + 2, type)});
   std::string name = op;
   name[0] = static_cast<char>(name[0] - 'a' + 'A');
   const std::vector<std::string> types{tag(type), fmt::format("{}Atom::k{}", kPtx, name)};
   const std::vector<Operand> values = elements(r.item().operands[at + 1]);
   std::vector<Operand> targets;
   if (result) targets = elements(r.item().operands[0]);
-  if (result && targets.size() != values.size()) return r.refuse("has results and operands of different numbers"), "";
+  if (result && targets.size() != values.size())
+    return r.refuse("has results and operands of different numbers"), "";
   std::string code;
   for (std::size_t k = 0; k < values.size(); ++k) {
-    code += call("atom", types, {result ? r.target(targets[k]) : "torchport_none", k == 0 ? to : fmt::format("{} + {}", to, k * bits_of(type) / 8), r.source(values[k], type)});
+    code += call("atom", types,
+                 {result ? r.target(targets[k]) : "torchport_none",
+                  k == 0 ? to : fmt::format("{} + {}", to, k * bits_of(type) / 8),
+                  r.source(values[k], type)});
     code += " ";
   }
   return code;
 }
-std::string atom(Reading& r) { return atomic(r, true); }
+std::string atom(Reading& r) {
+  return atomic(r, true);
+}
 std::string red(Reading& r) {
   if (r.take("async")) return r.refuse(), "";
   return atomic(r, false);
@@ -143,9 +160,19 @@ std::string createpolicy(Reading& r) {
 
 const std::vector<Family>& memory_family() {
   static const std::vector<Family> family{
-      {"ld", ld},           {"ldu", ld},           {"st", st},          {"atom", atom},         {"red", red},
-      {"cp", cp},           {"prefetch", nothing}, {"prefetchu", nothing}, {"discard", nothing}, {"applypriority", nothing},
-      {"membar", fence},    {"fence", fence},      {"createpolicy", createpolicy},
+      {"ld", ld},
+      {"ldu", ld},
+      {"st", st},
+      {"atom", atom},
+      {"red", red},
+      {"cp", cp},
+      {"prefetch", nothing},
+      {"prefetchu", nothing},
+      {"discard", nothing},
+      {"applypriority", nothing},
+      {"membar", fence},
+      {"fence", fence},
+      {"createpolicy", createpolicy},
   };
   return family;
 }

@@ -96,8 +96,7 @@ class PtxLexer {
     }
     if (text_[at_] == '[') {
       const std::size_t end = text_.find(']', at_);
-      if (end == std::string_view::npos)
-        return base::fail(base::ErrorCode::kSyntax, "%[ has no ]");
+      if (end == std::string_view::npos) return base::fail(base::ErrorCode::kSyntax, "%[ has no ]");
       const std::string name(text_.substr(at_ + 1, end - at_ - 1));
       at_ = end + 1;
       for (std::size_t i = 0; i < names_.size(); ++i)
@@ -181,8 +180,10 @@ class PtxParser {
       return;
     }
     if (accept('}')) {
-      if (scopes_.size() == 1) error_ = "a } has no {";
-      else scopes_.pop_back();
+      if (scopes_.size() == 1)
+        error_ = "a } has no {";
+      else
+        scopes_.pop_back();
       items_.push_back(item_of(ItemKind::kClose));
       return;
     }
@@ -199,7 +200,8 @@ class PtxParser {
   // A C++ name from one of PTX.
   static std::string plain(const std::string& name) {
     std::string result;
-    for (const char c : name) result += c == '$' || c == '.' || c == ':' ? std::string("_d_") : std::string(1, c);
+    for (const char c : name)
+      result += c == '$' || c == '.' || c == ':' ? std::string("_d_") : std::string(1, c);
     return result;
   }
 
@@ -222,7 +224,9 @@ class PtxParser {
       advance();
       std::size_t count = 0;
       if (accept('<')) {
-        count = now().text.size() < 4 && now().kind == PtxTokenKind::kNumber ? std::stoul(now().text) : 0;
+        count = now().text.size() < 4 && now().kind == PtxTokenKind::kNumber
+                    ? std::stoul(now().text)
+                    : 0;
         if (count == 0) error_ = "the number of registers is missing";
         advance();
         expect('>');
@@ -255,7 +259,8 @@ class PtxParser {
       item.guard = negated ? "!" + guard.text : guard.text;
     }
     if (now().kind != PtxTokenKind::kWord) {
-      if (error_.empty()) error_ = fmt::format("there is `{}` where PTX has an instruction", now().text);
+      if (error_.empty())
+        error_ = fmt::format("there is `{}` where PTX has an instruction", now().text);
       return;
     }
     item.opcode = now().text;
@@ -300,24 +305,32 @@ class PtxParser {
     }
     if (accept('[')) return address();
     std::string sign;
-    if (is_mark(now(), '-')) sign = "-", advance();
-    else if (is_mark(now(), '+')) advance();
+    if (is_mark(now(), '-'))
+      sign = "-", advance();
+    else if (is_mark(now(), '+'))
+      advance();
     const PtxToken token = now();
     advance();
     switch (token.kind) {
       case PtxTokenKind::kOperand:
-        if (!sign.empty()) return operand_of(OperandKind::kInteger, fmt::format("(0 - static_cast<long long>(torchport_{}))", token.text));
+        if (!sign.empty())
+          return operand_of(OperandKind::kInteger,
+                            fmt::format("(0 - static_cast<long long>(torchport_{}))", token.text));
         return operand_of(OperandKind::kRegister, "torchport_" + token.text);
-      case PtxTokenKind::kNumber: return number(sign, token.text);
+      case PtxTokenKind::kNumber:
+        return number(sign, token.text);
       case PtxTokenKind::kSpecial:
-        if (auto variable = declared(token.text)) return operand_of(OperandKind::kRegister, *variable);
+        if (auto variable = declared(token.text))
+          return operand_of(OperandKind::kRegister, *variable);
         return operand_of(OperandKind::kSpecial, token.text);
       case PtxTokenKind::kWord:
         if (token.text == "_") return {};
-        if (auto variable = declared(token.text)) return operand_of(OperandKind::kRegister, *variable);
+        if (auto variable = declared(token.text))
+          return operand_of(OperandKind::kRegister, *variable);
         if (token.text == "WARP_SZ") return operand_of(OperandKind::kInteger, "32ull");
         return operand_of(OperandKind::kLabel, label(token.text));
-      default: break;
+      default:
+        break;
     }
     if (error_.empty()) error_ = fmt::format("there is `{}` where PTX has an operand", token.text);
     return {};
@@ -331,7 +344,8 @@ class PtxParser {
     const bool hexadecimal = text.starts_with("0x") || text.starts_with("0X");
     if (!hexadecimal && text.find_first_of(".eE") != std::string::npos) {
       // 1e-5: the sign of the exponent is a mark of its own.
-      if ((text.ends_with("e") || text.ends_with("E")) && (is_mark(now(), '-') || is_mark(now(), '+'))) {
+      if ((text.ends_with("e") || text.ends_with("E")) &&
+          (is_mark(now(), '-') || is_mark(now(), '+'))) {
         text += now().text;
         advance();
         text += now().text;
@@ -346,7 +360,8 @@ class PtxParser {
       if (error_.empty()) error_ = fmt::format("`{}` is no number", text);
       return {};
     }
-    return operand_of(OperandKind::kInteger, sign.empty() ? text + "ull" : fmt::format("(0 - {}ull)", text));
+    return operand_of(OperandKind::kInteger,
+                      sign.empty() ? text + "ull" : fmt::format("(0 - {}ull)", text));
   }
 
   // [base], [base+16], [base+%3], [base + -4]
@@ -376,7 +391,8 @@ class PtxParser {
 
 }  // namespace
 
-base::Result<std::vector<Item>> parse(std::string_view text, const std::vector<std::string>& operand_names) {
+base::Result<std::vector<Item>> parse(std::string_view text,
+                                      const std::vector<std::string>& operand_names) {
   auto tokens = PtxLexer(text, operand_names).run();
   if (!tokens) return tl::make_unexpected(tokens.error());
   return PtxParser(std::move(*tokens)).run();

@@ -23,8 +23,9 @@ using ptx::ItemKind;
 const ptx::Emit* emitter_of(std::string_view name) {
   static const std::map<std::string_view, ptx::Emit> table = [] {
     std::map<std::string_view, ptx::Emit> all;
-    for (const auto* family : {&ptx::arithmetic_family(), &ptx::bits_family(), &ptx::conversion_family(),
-                               &ptx::memory_family(), &ptx::warp_family(), &ptx::matrix_family()})
+    for (const auto* family :
+         {&ptx::arithmetic_family(), &ptx::bits_family(), &ptx::conversion_family(),
+          &ptx::memory_family(), &ptx::warp_family(), &ptx::matrix_family()})
       for (const ptx::Family& one : *family) all.emplace(one.name, one.emit);
     return all;
   }();
@@ -38,7 +39,8 @@ base::Result<std::string> instruction(const Item& item) {
   if (const ptx::Emit* emit = emitter_of(item.words[0])) {
     code = (*emit)(reading);
     if (reading.error().empty() && !reading.left().empty())
-      reading.refuse(fmt::format("has .{}, which virtual devices do not know", reading.left().front()));
+      reading.refuse(
+          fmt::format("has .{}, which virtual devices do not know", reading.left().front()));
   } else {
     reading.refuse();
   }
@@ -50,8 +52,11 @@ base::Result<std::string> instruction(const Item& item) {
 std::string registers(const Item& item) {
   std::string result;
   for (const std::string& name : item.names) {
-    if (item.name == "pred") result += fmt::format("bool {0} = false; (void){0}; ", name);
-    else result += fmt::format("{0}Raw<{1}> {2} = 0; (void){2}; ", ptx::kPtx, ptx::bits_of(item.name), name);
+    if (item.name == "pred")
+      result += fmt::format("bool {0} = false; (void){0}; ", name);
+    else
+      result +=
+          fmt::format("{0}Raw<{1}> {2} = 0; (void){2}; ", ptx::kPtx, ptx::bits_of(item.name), name);
   }
   return result;
 }
@@ -78,9 +83,12 @@ base::Result<void> declare(const AsmStatement& statement, std::string& before, s
   std::size_t index = 0;
   for (const AsmOperand& one : statement.outputs) {
     const unsigned bits = width(one.constraint);
-    if (bits == 0) return base::fail(base::ErrorCode::kSyntax, fmt::format("the constraint \"{}\" is none of PTX", one.constraint));
+    if (bits == 0)
+      return base::fail(base::ErrorCode::kSyntax,
+                        fmt::format("the constraint \"{}\" is none of PTX", one.constraint));
     const bool reads = one.constraint.find('+') != std::string::npos;
-    before += fmt::format("auto&& torchport_to_{0} = ({1}); {2}Raw<{3}> torchport_{0} = ", index, one.expression, ptx::kPtx, bits);
+    before += fmt::format("auto&& torchport_to_{0} = ({1}); {2}Raw<{3}> torchport_{0} = ", index,
+                          one.expression, ptx::kPtx, bits);
     before += reads ? fmt::format("{}in<{}>(torchport_to_{}); ", ptx::kPtx, bits, index) : "0; ";
     after += fmt::format(" {0}out(torchport_to_{1}, torchport_{1});", ptx::kPtx, index);
     ++index;
@@ -88,12 +96,19 @@ base::Result<void> declare(const AsmStatement& statement, std::string& before, s
   for (const AsmOperand& one : statement.inputs) {
     if (const auto output = tied(one.constraint, statement.outputs.size())) {
       const unsigned bits = width(statement.outputs[*output].constraint);
-      before += fmt::format("torchport_{0} = {1}in<{2}>({3}); auto& torchport_{4} = torchport_{0}; (void)torchport_{4}; ", *output, ptx::kPtx, bits, one.expression, index++);
+      before += fmt::format(
+          "torchport_{0} = {1}in<{2}>({3}); auto& torchport_{4} = torchport_{0}; "
+          "(void)torchport_{4}; ",
+          *output, ptx::kPtx, bits, one.expression, index++);
       continue;
     }
     const unsigned bits = width(one.constraint);
-    if (bits == 0) return base::fail(base::ErrorCode::kSyntax, fmt::format("the constraint \"{}\" is none of PTX", one.constraint));
-    before += fmt::format("const {1}Raw<{2}> torchport_{0} = {1}in<{2}>({3}); (void)torchport_{0}; ", index, ptx::kPtx, bits, one.expression);
+    if (bits == 0)
+      return base::fail(base::ErrorCode::kSyntax,
+                        fmt::format("the constraint \"{}\" is none of PTX", one.constraint));
+    before +=
+        fmt::format("const {1}Raw<{2}> torchport_{0} = {1}in<{2}>({3}); (void)torchport_{0}; ",
+                    index, ptx::kPtx, bits, one.expression);
     ++index;
   }
   return {};
@@ -110,18 +125,29 @@ base::Result<std::string> translate_asm(const AsmStatement& statement) {
 
   std::string before = fmt::format("{}Sink torchport_none; (void)torchport_none; ", ptx::kPtx);
   std::string after;
-  if (auto declared = declare(statement, before, after); !declared) return tl::make_unexpected(declared.error());
+  if (auto declared = declare(statement, before, after); !declared)
+    return tl::make_unexpected(declared.error());
   const auto has = [&](auto matches) { return std::any_of(items->begin(), items->end(), matches); };
-  if (has([](const Item& item) { return item.words.size() > 1 && (std::find(item.words.begin(), item.words.end(), "cc") != item.words.end() || item.words[0] == "addc" || item.words[0] == "subc" || item.words[0] == "madc"); }))
+  if (has([](const Item& item) {
+        return item.words.size() > 1 &&
+               (std::find(item.words.begin(), item.words.end(), "cc") != item.words.end() ||
+                item.words[0] == "addc" || item.words[0] == "subc" || item.words[0] == "madc");
+      }))
     before += "bool torchport_carry = false; (void)torchport_carry; ";
 
   std::string body;
   bool labels = false;
   for (const Item& item : *items) {
     switch (item.kind) {
-      case ItemKind::kOpen: body += "{ "; break;
-      case ItemKind::kClose: body += "} "; break;
-      case ItemKind::kRegisters: body += registers(item); break;
+      case ItemKind::kOpen:
+        body += "{ ";
+        break;
+      case ItemKind::kClose:
+        body += "} ";
+        break;
+      case ItemKind::kRegisters:
+        body += registers(item);
+        break;
       case ItemKind::kLabel:
         labels = true;
         body += item.name + ": ; ";

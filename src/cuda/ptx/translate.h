@@ -1,4 +1,5 @@
-// The C++ that computes what an asm statement of PTX does, by calling torchport/ptx.h of the toolkit.
+// The C++ that computes what an asm statement of PTX does, by calling torchport/ptx.h of the
+// toolkit.
 #pragma once
 
 #include <string>
@@ -9,8 +10,8 @@
 
 namespace torchport::cuda {
 
-// One C++ statement without its last `;` and without line ends. Fails with kSyntax where the text is
-// not PTX, and names the instruction that virtual devices do not have.
+// One C++ statement without its last `;` and without line ends. Fails with kSyntax where the text
+// is not PTX, and names the instruction that virtual devices do not have.
 [[nodiscard]] base::Result<std::string> translate_asm(const AsmStatement& statement);
 
 // The statement that a program can contain but not reach: it ends the kernel with these words.

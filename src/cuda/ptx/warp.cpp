@@ -11,7 +11,9 @@ namespace torchport::cuda::ptx {
 
 namespace {
 
-std::string mask(Reading& r, std::size_t i) { return fmt::format("static_cast<unsigned>({})", r.source(i)); }
+std::string mask(Reading& r, std::size_t i) {
+  return fmt::format("static_cast<unsigned>({})", r.source(i));
+}
 
 // Without .sync an instruction is of hardware before Volta.
 bool take_sync(Reading& r) {
@@ -28,8 +30,14 @@ std::string shfl(Reading& r) {
   if (!r.error().empty()) return {};
   const Operand& target = r.item().operands[0];
   const bool pair = target.kind == OperandKind::kPair;
-  const std::string name = form == "idx" ? "kIndex" : form == "up" ? "kUp" : form == "down" ? "kDown" : "kXor";
-  const std::string code = call("shfl", {}, {r.target(pair ? target.parts[0] : target), fmt::format("{}Shuffle::{}", kPtx, name), r.source(1), r.source(2), r.source(3), mask(r, 4), site(r)});
+  const std::string name = form == "idx"    ? "kIndex"
+                           : form == "up"   ? "kUp"
+                           : form == "down" ? "kDown"
+                                            : "kXor";
+  const std::string code =
+      call("shfl", {},
+           {r.target(pair ? target.parts[0] : target), fmt::format("{}Shuffle::{}", kPtx, name),
+            r.source(1), r.source(2), r.source(3), mask(r, 4), site(r)});
   return pair ? fmt::format("{} = {}", r.target(target.parts[1]), code) : code;
 }
 
@@ -38,9 +46,11 @@ std::string vote(Reading& r) {
   const std::string form = r.take_one({"all", "any", "uni", "ballot"});
   (void)r.take_type();
   r.need(3, 3);
-  if (form == "ballot") return call("vote_ballot", {}, {r.target(0), mask(r, 2), r.predicate(1), site(r)});
+  if (form == "ballot")
+    return call("vote_ballot", {}, {r.target(0), mask(r, 2), r.predicate(1), site(r)});
   if (form.empty()) return r.refuse(), "";
-  return fmt::format("{} = {}", r.target(0), call(fmt::format("vote_{}", form), {}, {mask(r, 2), r.predicate(1), site(r)}));
+  return fmt::format("{} = {}", r.target(0),
+                     call(fmt::format("vote_{}", form), {}, {mask(r, 2), r.predicate(1), site(r)}));
 }
 
 std::string match(Reading& r) {
@@ -51,7 +61,9 @@ std::string match(Reading& r) {
   if (!r.error().empty()) return {};
   const Operand& target = r.item().operands[0];
   const bool pair = target.kind == OperandKind::kPair;
-  const std::string code = call(fmt::format("match_{}", form), {tag(type)}, {r.target(pair ? target.parts[0] : target), r.source(1, type), mask(r, 2), site(r)});
+  const std::string code =
+      call(fmt::format("match_{}", form), {tag(type)},
+           {r.target(pair ? target.parts[0] : target), r.source(1, type), mask(r, 2), site(r)});
   return pair ? fmt::format("{} = {}", r.target(target.parts[1]), code) : code;
 }
 
@@ -66,7 +78,9 @@ std::string redux(Reading& r) {
   if (op.empty() || absolute) return r.refuse(), "";
   std::string name = op;
   name[0] = static_cast<char>(name[0] - 'a' + 'A');
-  return call("redux", {tag(type)}, {r.target(0), fmt::format("{}Reduce::k{}", kPtx, name), r.source(1, type), mask(r, 2), after, site(r)});
+  return call("redux", {tag(type)},
+              {r.target(0), fmt::format("{}Reduce::k{}", kPtx, name), r.source(1, type), mask(r, 2),
+               after, site(r)});
 }
 
 std::string elect(Reading& r) {
@@ -74,7 +88,8 @@ std::string elect(Reading& r) {
   r.need(2, 2);
   if (!r.error().empty() || r.item().operands[0].kind != OperandKind::kPair) return r.refuse(), "";
   const Operand& target = r.item().operands[0];
-  return fmt::format("{} = {}", r.target(target.parts[1]), call("elect", {}, {r.target(target.parts[0]), mask(r, 1), site(r)}));
+  return fmt::format("{} = {}", r.target(target.parts[1]),
+                     call("elect", {}, {r.target(target.parts[0]), mask(r, 1), site(r)}));
 }
 
 std::string activemask(Reading& r) {
@@ -104,15 +119,18 @@ std::string barrier(Reading& r) {
     r.need(3, 4);
     if (r.count() == 4 || !r.error().empty()) return r.refuse(), "";
     const std::string p = r.predicate(2);
-    const std::string count = fmt::format("::torchport::cuda::count_in_block({}{}, {})", op == "and" ? "!" : "", p, site(r));
+    const std::string count = fmt::format("::torchport::cuda::count_in_block({}{}, {})",
+                                          op == "and" ? "!" : "", p, site(r));
     if (op == "popc") return call("set_bits", {}, {r.target(0), count});
     return fmt::format("{} = {} {} 0;", r.target(0), count, op == "and" ? "==" : "!=");
   }
   const bool arrives = r.take("arrive");
   if (!arrives && !r.take("sync")) return r.refuse(), "";
   r.need(1, 2);
-  const std::string threads = r.count() == 2 ? fmt::format("static_cast<unsigned>({})", r.source(1)) : "0u";
-  return fmt::format("::torchport::cuda::wait_for_threads({}, {}, {}, {});", mask(r, 0), threads, arrives ? "false" : "true", site(r));
+  const std::string threads =
+      r.count() == 2 ? fmt::format("static_cast<unsigned>({})", r.source(1)) : "0u";
+  return fmt::format("::torchport::cuda::wait_for_threads({}, {}, {}, {});", mask(r, 0), threads,
+                     arrives ? "false" : "true", site(r));
 }
 
 std::string nanosleep(Reading& r) {
@@ -131,14 +149,15 @@ std::string exit(Reading& r) {
   r.need(0, 0);
   return fmt::format("{}exit_thread();", kPtx);
 }
-std::string nothing(Reading& r) {
+std::string no_operation(Reading& r) {
   while (!r.left().empty()) (void)r.take(std::string(r.left().front()));
   return ";";
 }
 std::string bra(Reading& r) {
   (void)r.take("uni");
   r.need(1, 1);
-  if (!r.error().empty() || r.item().operands[0].kind != OperandKind::kLabel) return r.refuse("has no label"), "";
+  if (!r.error().empty() || r.item().operands[0].kind != OperandKind::kLabel)
+    return r.refuse("has no label"), "";
   return fmt::format("goto {};", r.item().operands[0].text);
 }
 
@@ -146,10 +165,22 @@ std::string bra(Reading& r) {
 
 const std::vector<Family>& warp_family() {
   static const std::vector<Family> family{
-      {"shfl", shfl},       {"vote", vote},     {"match", match},   {"redux", redux}, {"elect", elect},
-      {"activemask", activemask}, {"bar", barrier}, {"barrier", barrier}, {"nanosleep", nanosleep}, {"trap", trap},
-      {"brkpt", brkpt},     {"exit", exit},     {"bra", bra},       {"griddepcontrol", nothing}, {"pmevent", nothing},
-      {"setmaxnreg", nothing},
+      {"shfl", shfl},
+      {"vote", vote},
+      {"match", match},
+      {"redux", redux},
+      {"elect", elect},
+      {"activemask", activemask},
+      {"bar", barrier},
+      {"barrier", barrier},
+      {"nanosleep", nanosleep},
+      {"trap", trap},
+      {"brkpt", brkpt},
+      {"exit", exit},
+      {"bra", bra},
+      {"griddepcontrol", no_operation},
+      {"pmevent", no_operation},
+      {"setmaxnreg", no_operation},
   };
   return family;
 }

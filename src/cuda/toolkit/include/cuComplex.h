@@ -8,17 +8,27 @@
 #define TORCHPORT_COMPLEX static __inline__ __attribute__((unused))
 
 typedef float2 cuFloatComplex;
-TORCHPORT_COMPLEX float cuCrealf(cuFloatComplex x) { return x.x; }
-TORCHPORT_COMPLEX float cuCimagf(cuFloatComplex x) { return x.y; }
+TORCHPORT_COMPLEX float cuCrealf(cuFloatComplex x) {
+  return x.x;
+}
+TORCHPORT_COMPLEX float cuCimagf(cuFloatComplex x) {
+  return x.y;
+}
 TORCHPORT_COMPLEX cuFloatComplex make_cuFloatComplex(float r, float i) {
   cuFloatComplex z;
   z.x = r;
   z.y = i;
   return z;
 }
-TORCHPORT_COMPLEX cuFloatComplex cuConjf(cuFloatComplex x) { return make_cuFloatComplex(x.x, -x.y); }
-TORCHPORT_COMPLEX cuFloatComplex cuCaddf(cuFloatComplex x, cuFloatComplex y) { return make_cuFloatComplex(x.x + y.x, x.y + y.y); }
-TORCHPORT_COMPLEX cuFloatComplex cuCsubf(cuFloatComplex x, cuFloatComplex y) { return make_cuFloatComplex(x.x - y.x, x.y - y.y); }
+TORCHPORT_COMPLEX cuFloatComplex cuConjf(cuFloatComplex x) {
+  return make_cuFloatComplex(x.x, -x.y);
+}
+TORCHPORT_COMPLEX cuFloatComplex cuCaddf(cuFloatComplex x, cuFloatComplex y) {
+  return make_cuFloatComplex(x.x + y.x, x.y + y.y);
+}
+TORCHPORT_COMPLEX cuFloatComplex cuCsubf(cuFloatComplex x, cuFloatComplex y) {
+  return make_cuFloatComplex(x.x - y.x, x.y - y.y);
+}
 TORCHPORT_COMPLEX cuFloatComplex cuCmulf(cuFloatComplex x, cuFloatComplex y) {
   return make_cuFloatComplex(x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x);
 }
@@ -39,17 +49,27 @@ TORCHPORT_COMPLEX float cuCabsf(cuFloatComplex x) {
 }
 
 typedef double2 cuDoubleComplex;
-TORCHPORT_COMPLEX double cuCreal(cuDoubleComplex x) { return x.x; }
-TORCHPORT_COMPLEX double cuCimag(cuDoubleComplex x) { return x.y; }
+TORCHPORT_COMPLEX double cuCreal(cuDoubleComplex x) {
+  return x.x;
+}
+TORCHPORT_COMPLEX double cuCimag(cuDoubleComplex x) {
+  return x.y;
+}
 TORCHPORT_COMPLEX cuDoubleComplex make_cuDoubleComplex(double r, double i) {
   cuDoubleComplex z;
   z.x = r;
   z.y = i;
   return z;
 }
-TORCHPORT_COMPLEX cuDoubleComplex cuConj(cuDoubleComplex x) { return make_cuDoubleComplex(x.x, -x.y); }
-TORCHPORT_COMPLEX cuDoubleComplex cuCadd(cuDoubleComplex x, cuDoubleComplex y) { return make_cuDoubleComplex(x.x + y.x, x.y + y.y); }
-TORCHPORT_COMPLEX cuDoubleComplex cuCsub(cuDoubleComplex x, cuDoubleComplex y) { return make_cuDoubleComplex(x.x - y.x, x.y - y.y); }
+TORCHPORT_COMPLEX cuDoubleComplex cuConj(cuDoubleComplex x) {
+  return make_cuDoubleComplex(x.x, -x.y);
+}
+TORCHPORT_COMPLEX cuDoubleComplex cuCadd(cuDoubleComplex x, cuDoubleComplex y) {
+  return make_cuDoubleComplex(x.x + y.x, x.y + y.y);
+}
+TORCHPORT_COMPLEX cuDoubleComplex cuCsub(cuDoubleComplex x, cuDoubleComplex y) {
+  return make_cuDoubleComplex(x.x - y.x, x.y - y.y);
+}
 TORCHPORT_COMPLEX cuDoubleComplex cuCmul(cuDoubleComplex x, cuDoubleComplex y) {
   return make_cuDoubleComplex(x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x);
 }
@@ -64,13 +84,16 @@ TORCHPORT_COMPLEX cuDoubleComplex cuCdiv(cuDoubleComplex x, cuDoubleComplex y) {
 TORCHPORT_COMPLEX double cuCabs(cuDoubleComplex x) {
   double a = fabs(x.x), b = fabs(x.y);
   double large = a > b ? a : b, small = a > b ? b : a;
-  if (large == 0.0 || large > 1.79769313486231570e+308 || small > 1.79769313486231570e+308) return large + small;
+  if (large == 0.0 || large > 1.79769313486231570e+308 || small > 1.79769313486231570e+308)
+    return large + small;
   double ratio = small / large;
   return large * sqrt(1.0 + ratio * ratio);
 }
 
 typedef cuFloatComplex cuComplex;
-TORCHPORT_COMPLEX cuComplex make_cuComplex(float x, float y) { return make_cuFloatComplex(x, y); }
+TORCHPORT_COMPLEX cuComplex make_cuComplex(float x, float y) {
+  return make_cuFloatComplex(x, y);
+}
 TORCHPORT_COMPLEX cuDoubleComplex cuComplexFloatToDouble(cuFloatComplex c) {
   return make_cuDoubleComplex((double)c.x, (double)c.y);
 }

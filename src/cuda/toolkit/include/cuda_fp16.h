@@ -1,4 +1,5 @@
-// IEEE half precision, by CUDA's names. Every operation computes in float or double and rounds once.
+// IEEE half precision, by CUDA's names. Every operation computes in float or double and rounds
+// once.
 #pragma once
 
 #include "torchport/functions.h"

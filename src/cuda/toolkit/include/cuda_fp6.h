@@ -9,26 +9,28 @@ typedef __nv_fp8x4_storage_t __nv_fp6x4_storage_t;
 
 typedef enum __nv_fp6_interpretation_t { __NV_E2M3, __NV_E3M2 } __nv_fp6_interpretation_t;
 
-__forceinline__ __nv_fp6_storage_t __nv_cvt_double_to_fp6(
-    const double x, const __nv_fp6_interpretation_t kind, const enum cudaRoundMode rounding) {
-  return kind == __NV_E3M2 ? torchport::narrow_small<3, 2, 0x1f, 0x1f>(x, torchport::round_of(rounding))
+__forceinline__ __nv_fp6_storage_t __nv_cvt_double_to_fp6(const double x,
+                                                          const __nv_fp6_interpretation_t kind,
+                                                          const enum cudaRoundMode rounding) {
+  return kind == __NV_E3M2
+             ? torchport::narrow_small<3, 2, 0x1f, 0x1f>(x, torchport::round_of(rounding))
              : torchport::narrow_small<2, 3, 0x1f, 0x1f>(x, torchport::round_of(rounding));
 }
-#define TORCHPORT_FROM(NAME, T, VALUE)                                                          \
-  __forceinline__ __nv_fp6_storage_t __nv_cvt_##NAME##_to_fp6(                                \
-      const T x, const __nv_fp6_interpretation_t kind, const enum cudaRoundMode rounding) {    \
-    return __nv_cvt_double_to_fp6(VALUE, kind, rounding);                                      \
+#define TORCHPORT_FROM(NAME, T, VALUE)                                                      \
+  __forceinline__ __nv_fp6_storage_t __nv_cvt_##NAME##_to_fp6(                              \
+      const T x, const __nv_fp6_interpretation_t kind, const enum cudaRoundMode rounding) { \
+    return __nv_cvt_double_to_fp6(VALUE, kind, rounding);                                   \
   }
 TORCHPORT_FROM(float, float, x)
 TORCHPORT_FROM(halfraw, __half_raw, torchport::HalfBits::widen(x.x))
 TORCHPORT_FROM(bfloat16raw, __nv_bfloat16_raw, torchport::BrainBits::widen(x.x))
 #undef TORCHPORT_FROM
-#define TORCHPORT_FROM(NAME, T, WIDEN)                                                          \
-  __forceinline__ __nv_fp6x2_storage_t __nv_cvt_##NAME##_to_fp6x2(                            \
-      const T x, const __nv_fp6_interpretation_t kind, const enum cudaRoundMode rounding) {    \
-    return static_cast<__nv_fp6x2_storage_t>(                                                  \
-        __nv_cvt_double_to_fp6(WIDEN(x.x), kind, rounding) |                                   \
-        __nv_cvt_double_to_fp6(WIDEN(x.y), kind, rounding) << 8);                              \
+#define TORCHPORT_FROM(NAME, T, WIDEN)                                                            \
+  __forceinline__ __nv_fp6x2_storage_t __nv_cvt_##NAME##_to_fp6x2(                                \
+      const T x, const __nv_fp6_interpretation_t kind, const enum cudaRoundMode rounding) {       \
+    return static_cast<__nv_fp6x2_storage_t>(__nv_cvt_double_to_fp6(WIDEN(x.x), kind, rounding) | \
+                                             __nv_cvt_double_to_fp6(WIDEN(x.y), kind, rounding)   \
+                                                 << 8);                                           \
   }
 TORCHPORT_FROM(double2, double2, )
 TORCHPORT_FROM(float2, float2, )

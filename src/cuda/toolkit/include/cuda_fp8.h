@@ -15,9 +15,10 @@ __forceinline__ __nv_fp8_storage_t __nv_cvt_double_to_fp8(const double x,
                                                           const __nv_saturation_t saturate,
                                                           const __nv_fp8_interpretation_t kind) {
   bool finite = saturate == __NV_SATFINITE;
-  return kind == __NV_E4M3
-             ? torchport::narrow_small<4, 3, 0x7e, 0x7f>(x, torchport::Round::kNearest, finite ? 0x7e : 0x7f)
-             : torchport::narrow_small<5, 2, 0x7b, 0x7e>(x, torchport::Round::kNearest, finite ? 0x7b : 0x7c);
+  return kind == __NV_E4M3 ? torchport::narrow_small<4, 3, 0x7e, 0x7f>(
+                                 x, torchport::Round::kNearest, finite ? 0x7e : 0x7f)
+                           : torchport::narrow_small<5, 2, 0x7b, 0x7e>(
+                                 x, torchport::Round::kNearest, finite ? 0x7b : 0x7c);
 }
 __forceinline__ __nv_fp8_storage_t __nv_cvt_float_to_fp8(const float x,
                                                          const __nv_saturation_t saturate,
@@ -29,15 +30,15 @@ __forceinline__ __nv_fp8_storage_t __nv_cvt_halfraw_to_fp8(const __half_raw x,
                                                            const __nv_fp8_interpretation_t kind) {
   return __nv_cvt_float_to_fp8(torchport::HalfBits::widen(x.x), saturate, kind);
 }
-__forceinline__ __nv_fp8_storage_t __nv_cvt_bfloat16raw_to_fp8(
-    const __nv_bfloat16_raw x, const __nv_saturation_t saturate,
-    const __nv_fp8_interpretation_t kind) {
+__forceinline__ __nv_fp8_storage_t
+__nv_cvt_bfloat16raw_to_fp8(const __nv_bfloat16_raw x, const __nv_saturation_t saturate,
+                            const __nv_fp8_interpretation_t kind) {
   return __nv_cvt_float_to_fp8(torchport::BrainBits::widen(x.x), saturate, kind);
 }
-#define TORCHPORT_PAIR(NAME, PAIR, ONE)                                                  \
+#define TORCHPORT_PAIR(NAME, PAIR, ONE)                                                     \
   __forceinline__ __nv_fp8x2_storage_t NAME(const PAIR x, const __nv_saturation_t saturate, \
-                                            const __nv_fp8_interpretation_t kind) {      \
-    return static_cast<__nv_fp8x2_storage_t>(ONE(x.x) | ONE(x.y) << 8);                  \
+                                            const __nv_fp8_interpretation_t kind) {         \
+    return static_cast<__nv_fp8x2_storage_t>(ONE(x.x) | ONE(x.y) << 8);                     \
   }
 #define TORCHPORT_ONE(v) __nv_cvt_double_to_fp8(v, saturate, kind)
 TORCHPORT_PAIR(__nv_cvt_double2_to_fp8x2, double2, TORCHPORT_ONE)
@@ -99,7 +100,9 @@ inline unsigned char narrow_e8m0(double x, bool finite, Round mode) {
   return static_cast<unsigned char>(e > 127 ? (finite ? 0xfe : 0xff) : e + 127);
 }
 inline float widen_e8m0(unsigned char b) {
-  return b == 0xff ? float_nan() : b ? bits<float>(static_cast<unsigned>(b) << 23) : bits<float>(0x00400000u);
+  return b == 0xff ? float_nan()
+         : b       ? bits<float>(static_cast<unsigned>(b) << 23)
+                   : bits<float>(0x00400000u);
 }
 }  // namespace torchport
 
@@ -153,23 +156,28 @@ __forceinline__ __nv_fp8_storage_t __nv_cvt_float_to_e8m0(const float x,
                                                           const enum cudaRoundMode rounding) {
   return __nv_cvt_double_to_e8m0(x, saturate, rounding);
 }
-__forceinline__ __nv_fp8_storage_t __nv_cvt_bfloat16raw_to_e8m0(
-    const __nv_bfloat16_raw x, const __nv_saturation_t saturate, const enum cudaRoundMode rounding) {
+__forceinline__ __nv_fp8_storage_t __nv_cvt_bfloat16raw_to_e8m0(const __nv_bfloat16_raw x,
+                                                                const __nv_saturation_t saturate,
+                                                                const enum cudaRoundMode rounding) {
   return __nv_cvt_double_to_e8m0(torchport::BrainBits::widen(x.x), saturate, rounding);
 }
-__forceinline__ __nv_fp8x2_storage_t __nv_cvt_double2_to_e8m0x2(
-    const double2 x, const __nv_saturation_t saturate, const enum cudaRoundMode rounding) {
+__forceinline__ __nv_fp8x2_storage_t __nv_cvt_double2_to_e8m0x2(const double2 x,
+                                                                const __nv_saturation_t saturate,
+                                                                const enum cudaRoundMode rounding) {
   return static_cast<__nv_fp8x2_storage_t>(__nv_cvt_double_to_e8m0(x.x, saturate, rounding) |
                                            __nv_cvt_double_to_e8m0(x.y, saturate, rounding) << 8);
 }
-__forceinline__ __nv_fp8x2_storage_t __nv_cvt_float2_to_e8m0x2(
-    const float2 x, const __nv_saturation_t saturate, const enum cudaRoundMode rounding) {
+__forceinline__ __nv_fp8x2_storage_t __nv_cvt_float2_to_e8m0x2(const float2 x,
+                                                               const __nv_saturation_t saturate,
+                                                               const enum cudaRoundMode rounding) {
   return __nv_cvt_double2_to_e8m0x2(double2{x.x, x.y}, saturate, rounding);
 }
-__forceinline__ __nv_fp8x2_storage_t __nv_cvt_bfloat162raw_to_e8m0x2(
-    const __nv_bfloat162_raw x, const __nv_saturation_t saturate, const enum cudaRoundMode rounding) {
+__forceinline__ __nv_fp8x2_storage_t
+__nv_cvt_bfloat162raw_to_e8m0x2(const __nv_bfloat162_raw x, const __nv_saturation_t saturate,
+                                const enum cudaRoundMode rounding) {
   return __nv_cvt_double2_to_e8m0x2(
-      double2{torchport::BrainBits::widen(x.x), torchport::BrainBits::widen(x.y)}, saturate, rounding);
+      double2{torchport::BrainBits::widen(x.x), torchport::BrainBits::widen(x.y)}, saturate,
+      rounding);
 }
 __forceinline__ __nv_bfloat16_raw __nv_cvt_e8m0_to_bf16raw(const __nv_fp8_storage_t x) {
   return __nv_bfloat16_raw{torchport::BrainBits::narrow(torchport::widen_e8m0(x))};

@@ -57,7 +57,11 @@ typedef enum cudaEmulationSpecialValuesSupport_t {
   CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_NAN = 2,
 } cudaEmulationSpecialValuesSupport;
 
-typedef enum libraryPropertyType_t { MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL } libraryPropertyType;
+typedef enum libraryPropertyType_t {
+  MAJOR_VERSION,
+  MINOR_VERSION,
+  PATCH_LEVEL
+} libraryPropertyType;
 
 #ifndef __cplusplus
 typedef enum cudaDataType_t cudaDataType_t;

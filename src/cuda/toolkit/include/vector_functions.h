@@ -11,11 +11,13 @@ static __inline__ __attribute__((unused)) struct char2 make_char2(signed char x,
   struct char2 v = {x, y};
   return v;
 }
-static __inline__ __attribute__((unused)) struct char3 make_char3(signed char x, signed char y, signed char z) {
+static __inline__ __attribute__((unused)) struct char3 make_char3(signed char x, signed char y,
+                                                                  signed char z) {
   struct char3 v = {x, y, z};
   return v;
 }
-static __inline__ __attribute__((unused)) struct char4 make_char4(signed char x, signed char y, signed char z, signed char w) {
+static __inline__ __attribute__((unused)) struct char4 make_char4(signed char x, signed char y,
+                                                                  signed char z, signed char w) {
   struct char4 v = {x, y, z, w};
   return v;
 }
@@ -23,15 +25,21 @@ static __inline__ __attribute__((unused)) struct uchar1 make_uchar1(unsigned cha
   struct uchar1 v = {x};
   return v;
 }
-static __inline__ __attribute__((unused)) struct uchar2 make_uchar2(unsigned char x, unsigned char y) {
+static __inline__ __attribute__((unused)) struct uchar2 make_uchar2(unsigned char x,
+                                                                    unsigned char y) {
   struct uchar2 v = {x, y};
   return v;
 }
-static __inline__ __attribute__((unused)) struct uchar3 make_uchar3(unsigned char x, unsigned char y, unsigned char z) {
+static __inline__ __attribute__((unused)) struct uchar3 make_uchar3(unsigned char x,
+                                                                    unsigned char y,
+                                                                    unsigned char z) {
   struct uchar3 v = {x, y, z};
   return v;
 }
-static __inline__ __attribute__((unused)) struct uchar4 make_uchar4(unsigned char x, unsigned char y, unsigned char z, unsigned char w) {
+static __inline__ __attribute__((unused)) struct uchar4 make_uchar4(unsigned char x,
+                                                                    unsigned char y,
+                                                                    unsigned char z,
+                                                                    unsigned char w) {
   struct uchar4 v = {x, y, z, w};
   return v;
 }
@@ -47,7 +55,8 @@ static __inline__ __attribute__((unused)) struct short3 make_short3(short x, sho
   struct short3 v = {x, y, z};
   return v;
 }
-static __inline__ __attribute__((unused)) struct short4 make_short4(short x, short y, short z, short w) {
+static __inline__ __attribute__((unused)) struct short4 make_short4(short x, short y, short z,
+                                                                    short w) {
   struct short4 v = {x, y, z, w};
   return v;
 }
@@ -55,15 +64,21 @@ static __inline__ __attribute__((unused)) struct ushort1 make_ushort1(unsigned s
   struct ushort1 v = {x};
   return v;
 }
-static __inline__ __attribute__((unused)) struct ushort2 make_ushort2(unsigned short x, unsigned short y) {
+static __inline__ __attribute__((unused)) struct ushort2 make_ushort2(unsigned short x,
+                                                                      unsigned short y) {
   struct ushort2 v = {x, y};
   return v;
 }
-static __inline__ __attribute__((unused)) struct ushort3 make_ushort3(unsigned short x, unsigned short y, unsigned short z) {
+static __inline__ __attribute__((unused)) struct ushort3 make_ushort3(unsigned short x,
+                                                                      unsigned short y,
+                                                                      unsigned short z) {
   struct ushort3 v = {x, y, z};
   return v;
 }
-static __inline__ __attribute__((unused)) struct ushort4 make_ushort4(unsigned short x, unsigned short y, unsigned short z, unsigned short w) {
+static __inline__ __attribute__((unused)) struct ushort4 make_ushort4(unsigned short x,
+                                                                      unsigned short y,
+                                                                      unsigned short z,
+                                                                      unsigned short w) {
   struct ushort4 v = {x, y, z, w};
   return v;
 }
@@ -91,11 +106,13 @@ static __inline__ __attribute__((unused)) struct uint2 make_uint2(unsigned int x
   struct uint2 v = {x, y};
   return v;
 }
-static __inline__ __attribute__((unused)) struct uint3 make_uint3(unsigned int x, unsigned int y, unsigned int z) {
+static __inline__ __attribute__((unused)) struct uint3 make_uint3(unsigned int x, unsigned int y,
+                                                                  unsigned int z) {
   struct uint3 v = {x, y, z};
   return v;
 }
-static __inline__ __attribute__((unused)) struct uint4 make_uint4(unsigned int x, unsigned int y, unsigned int z, unsigned int w) {
+static __inline__ __attribute__((unused)) struct uint4 make_uint4(unsigned int x, unsigned int y,
+                                                                  unsigned int z, unsigned int w) {
   struct uint4 v = {x, y, z, w};
   return v;
 }
@@ -107,19 +124,23 @@ static __inline__ __attribute__((unused)) struct long2 make_long2(long int x, lo
   struct long2 v = {x, y};
   return v;
 }
-static __inline__ __attribute__((unused)) struct long3 make_long3(long int x, long int y, long int z) {
+static __inline__ __attribute__((unused)) struct long3 make_long3(long int x, long int y,
+                                                                  long int z) {
   struct long3 v = {x, y, z};
   return v;
 }
-static __inline__ __attribute__((unused)) struct long4 make_long4(long int x, long int y, long int z, long int w) {
+static __inline__ __attribute__((unused)) struct long4 make_long4(long int x, long int y,
+                                                                  long int z, long int w) {
   struct long4 v = {x, y, z, w};
   return v;
 }
-static __inline__ __attribute__((unused)) struct long4_16a make_long4_16a(long int x, long int y, long int z, long int w) {
+static __inline__ __attribute__((unused)) struct long4_16a make_long4_16a(long int x, long int y,
+                                                                          long int z, long int w) {
   struct long4_16a v = {x, y, z, w};
   return v;
 }
-static __inline__ __attribute__((unused)) struct long4_32a make_long4_32a(long int x, long int y, long int z, long int w) {
+static __inline__ __attribute__((unused)) struct long4_32a make_long4_32a(long int x, long int y,
+                                                                          long int z, long int w) {
   struct long4_32a v = {x, y, z, w};
   return v;
 }
@@ -127,23 +148,35 @@ static __inline__ __attribute__((unused)) struct ulong1 make_ulong1(unsigned lon
   struct ulong1 v = {x};
   return v;
 }
-static __inline__ __attribute__((unused)) struct ulong2 make_ulong2(unsigned long int x, unsigned long int y) {
+static __inline__ __attribute__((unused)) struct ulong2 make_ulong2(unsigned long int x,
+                                                                    unsigned long int y) {
   struct ulong2 v = {x, y};
   return v;
 }
-static __inline__ __attribute__((unused)) struct ulong3 make_ulong3(unsigned long int x, unsigned long int y, unsigned long int z) {
+static __inline__ __attribute__((unused)) struct ulong3 make_ulong3(unsigned long int x,
+                                                                    unsigned long int y,
+                                                                    unsigned long int z) {
   struct ulong3 v = {x, y, z};
   return v;
 }
-static __inline__ __attribute__((unused)) struct ulong4 make_ulong4(unsigned long int x, unsigned long int y, unsigned long int z, unsigned long int w) {
+static __inline__ __attribute__((unused)) struct ulong4 make_ulong4(unsigned long int x,
+                                                                    unsigned long int y,
+                                                                    unsigned long int z,
+                                                                    unsigned long int w) {
   struct ulong4 v = {x, y, z, w};
   return v;
 }
-static __inline__ __attribute__((unused)) struct ulong4_16a make_ulong4_16a(unsigned long int x, unsigned long int y, unsigned long int z, unsigned long int w) {
+static __inline__ __attribute__((unused)) struct ulong4_16a make_ulong4_16a(unsigned long int x,
+                                                                            unsigned long int y,
+                                                                            unsigned long int z,
+                                                                            unsigned long int w) {
   struct ulong4_16a v = {x, y, z, w};
   return v;
 }
-static __inline__ __attribute__((unused)) struct ulong4_32a make_ulong4_32a(unsigned long int x, unsigned long int y, unsigned long int z, unsigned long int w) {
+static __inline__ __attribute__((unused)) struct ulong4_32a make_ulong4_32a(unsigned long int x,
+                                                                            unsigned long int y,
+                                                                            unsigned long int z,
+                                                                            unsigned long int w) {
   struct ulong4_32a v = {x, y, z, w};
   return v;
 }
@@ -151,47 +184,68 @@ static __inline__ __attribute__((unused)) struct longlong1 make_longlong1(long l
   struct longlong1 v = {x};
   return v;
 }
-static __inline__ __attribute__((unused)) struct longlong2 make_longlong2(long long int x, long long int y) {
+static __inline__ __attribute__((unused)) struct longlong2 make_longlong2(long long int x,
+                                                                          long long int y) {
   struct longlong2 v = {x, y};
   return v;
 }
-static __inline__ __attribute__((unused)) struct longlong3 make_longlong3(long long int x, long long int y, long long int z) {
+static __inline__ __attribute__((unused)) struct longlong3 make_longlong3(long long int x,
+                                                                          long long int y,
+                                                                          long long int z) {
   struct longlong3 v = {x, y, z};
   return v;
 }
-static __inline__ __attribute__((unused)) struct longlong4 make_longlong4(long long int x, long long int y, long long int z, long long int w) {
+static __inline__ __attribute__((unused)) struct longlong4 make_longlong4(long long int x,
+                                                                          long long int y,
+                                                                          long long int z,
+                                                                          long long int w) {
   struct longlong4 v = {x, y, z, w};
   return v;
 }
-static __inline__ __attribute__((unused)) struct longlong4_16a make_longlong4_16a(long long int x, long long int y, long long int z, long long int w) {
+static __inline__ __attribute__((unused)) struct longlong4_16a make_longlong4_16a(long long int x,
+                                                                                  long long int y,
+                                                                                  long long int z,
+                                                                                  long long int w) {
   struct longlong4_16a v = {x, y, z, w};
   return v;
 }
-static __inline__ __attribute__((unused)) struct longlong4_32a make_longlong4_32a(long long int x, long long int y, long long int z, long long int w) {
+static __inline__ __attribute__((unused)) struct longlong4_32a make_longlong4_32a(long long int x,
+                                                                                  long long int y,
+                                                                                  long long int z,
+                                                                                  long long int w) {
   struct longlong4_32a v = {x, y, z, w};
   return v;
 }
-static __inline__ __attribute__((unused)) struct ulonglong1 make_ulonglong1(unsigned long long int x) {
+static __inline__ __attribute__((unused)) struct ulonglong1 make_ulonglong1(
+    unsigned long long int x) {
   struct ulonglong1 v = {x};
   return v;
 }
-static __inline__ __attribute__((unused)) struct ulonglong2 make_ulonglong2(unsigned long long int x, unsigned long long int y) {
+static __inline__ __attribute__((unused)) struct ulonglong2 make_ulonglong2(
+    unsigned long long int x, unsigned long long int y) {
   struct ulonglong2 v = {x, y};
   return v;
 }
-static __inline__ __attribute__((unused)) struct ulonglong3 make_ulonglong3(unsigned long long int x, unsigned long long int y, unsigned long long int z) {
+static __inline__ __attribute__((unused)) struct ulonglong3 make_ulonglong3(
+    unsigned long long int x, unsigned long long int y, unsigned long long int z) {
   struct ulonglong3 v = {x, y, z};
   return v;
 }
-static __inline__ __attribute__((unused)) struct ulonglong4 make_ulonglong4(unsigned long long int x, unsigned long long int y, unsigned long long int z, unsigned long long int w) {
+static __inline__ __attribute__((unused)) struct ulonglong4 make_ulonglong4(
+    unsigned long long int x, unsigned long long int y, unsigned long long int z,
+    unsigned long long int w) {
   struct ulonglong4 v = {x, y, z, w};
   return v;
 }
-static __inline__ __attribute__((unused)) struct ulonglong4_16a make_ulonglong4_16a(unsigned long long int x, unsigned long long int y, unsigned long long int z, unsigned long long int w) {
+static __inline__ __attribute__((unused)) struct ulonglong4_16a make_ulonglong4_16a(
+    unsigned long long int x, unsigned long long int y, unsigned long long int z,
+    unsigned long long int w) {
   struct ulonglong4_16a v = {x, y, z, w};
   return v;
 }
-static __inline__ __attribute__((unused)) struct ulonglong4_32a make_ulonglong4_32a(unsigned long long int x, unsigned long long int y, unsigned long long int z, unsigned long long int w) {
+static __inline__ __attribute__((unused)) struct ulonglong4_32a make_ulonglong4_32a(
+    unsigned long long int x, unsigned long long int y, unsigned long long int z,
+    unsigned long long int w) {
   struct ulonglong4_32a v = {x, y, z, w};
   return v;
 }
@@ -207,7 +261,8 @@ static __inline__ __attribute__((unused)) struct float3 make_float3(float x, flo
   struct float3 v = {x, y, z};
   return v;
 }
-static __inline__ __attribute__((unused)) struct float4 make_float4(float x, float y, float z, float w) {
+static __inline__ __attribute__((unused)) struct float4 make_float4(float x, float y, float z,
+                                                                    float w) {
   struct float4 v = {x, y, z, w};
   return v;
 }
@@ -219,19 +274,23 @@ static __inline__ __attribute__((unused)) struct double2 make_double2(double x, 
   struct double2 v = {x, y};
   return v;
 }
-static __inline__ __attribute__((unused)) struct double3 make_double3(double x, double y, double z) {
+static __inline__ __attribute__((unused)) struct double3 make_double3(double x, double y,
+                                                                      double z) {
   struct double3 v = {x, y, z};
   return v;
 }
-static __inline__ __attribute__((unused)) struct double4 make_double4(double x, double y, double z, double w) {
+static __inline__ __attribute__((unused)) struct double4 make_double4(double x, double y, double z,
+                                                                      double w) {
   struct double4 v = {x, y, z, w};
   return v;
 }
-static __inline__ __attribute__((unused)) struct double4_16a make_double4_16a(double x, double y, double z, double w) {
+static __inline__ __attribute__((unused)) struct double4_16a make_double4_16a(double x, double y,
+                                                                              double z, double w) {
   struct double4_16a v = {x, y, z, w};
   return v;
 }
-static __inline__ __attribute__((unused)) struct double4_32a make_double4_32a(double x, double y, double z, double w) {
+static __inline__ __attribute__((unused)) struct double4_32a make_double4_32a(double x, double y,
+                                                                              double z, double w) {
   struct double4_32a v = {x, y, z, w};
   return v;
 }

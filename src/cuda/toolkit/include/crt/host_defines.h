@@ -1,6 +1,6 @@
-// Words of the CUDA language that a C++ compiler does not know. A kernel's code is compiled once, for
-// the host, so that most of them say nothing; __shared__ is one variable for each host thread, since
-// the threads of a block share the host thread that runs it.
+// Words of the CUDA language that a C++ compiler does not know. A kernel's code is compiled once,
+// for the host, so that most of them say nothing; __shared__ is one variable for each host thread,
+// since the threads of a block share the host thread that runs it.
 #pragma once
 
 #if defined(__cplusplus)

@@ -17,17 +17,37 @@ __forceinline__ T load_volatile(const T* at) {
 
 }  // namespace torchport
 
-#define TORCHPORT_CACHED(T)                                                                  \
-  __forceinline__ T __ldg(const T* p) { return torchport::load(p); }                         \
-  __forceinline__ T __ldcg(const T* p) { return torchport::load(p); }                        \
-  __forceinline__ T __ldca(const T* p) { return torchport::load(p); }                        \
-  __forceinline__ T __ldcs(const T* p) { return torchport::load(p); }                        \
-  __forceinline__ T __ldlu(const T* p) { return torchport::load(p); }                        \
-  __forceinline__ T __ldcv(const T* p) { return torchport::load_volatile(p); }               \
-  __forceinline__ void __stwb(T* p, T v) { *p = v; }                                         \
-  __forceinline__ void __stcg(T* p, T v) { *p = v; }                                         \
-  __forceinline__ void __stcs(T* p, T v) { *p = v; }                                         \
-  __forceinline__ void __stwt(T* p, T v) { *p = v; }
+#define TORCHPORT_CACHED(T)                \
+  __forceinline__ T __ldg(const T* p) {    \
+    return torchport::load(p);             \
+  }                                        \
+  __forceinline__ T __ldcg(const T* p) {   \
+    return torchport::load(p);             \
+  }                                        \
+  __forceinline__ T __ldca(const T* p) {   \
+    return torchport::load(p);             \
+  }                                        \
+  __forceinline__ T __ldcs(const T* p) {   \
+    return torchport::load(p);             \
+  }                                        \
+  __forceinline__ T __ldlu(const T* p) {   \
+    return torchport::load(p);             \
+  }                                        \
+  __forceinline__ T __ldcv(const T* p) {   \
+    return torchport::load_volatile(p);    \
+  }                                        \
+  __forceinline__ void __stwb(T* p, T v) { \
+    *p = v;                                \
+  }                                        \
+  __forceinline__ void __stcg(T* p, T v) { \
+    *p = v;                                \
+  }                                        \
+  __forceinline__ void __stcs(T* p, T v) { \
+    *p = v;                                \
+  }                                        \
+  __forceinline__ void __stwt(T* p, T v) { \
+    *p = v;                                \
+  }
 TORCHPORT_CACHED(char)
 TORCHPORT_CACHED(signed char)
 TORCHPORT_CACHED(unsigned char)

@@ -56,55 +56,59 @@ __forceinline__ double integer_to_double(Int x) {
 
 }  // namespace torchport
 
-#define TORCHPORT_CONVERSIONS(R, MODE)                                                       \
-  __forceinline__ int __float2int_##R(float x) {                                             \
-    return torchport::to_integer<int, torchport::Round::MODE>(x, 0);                         \
-  }                                                                                          \
-  __forceinline__ unsigned int __float2uint_##R(float x) {                                   \
-    return torchport::to_integer<unsigned int, torchport::Round::MODE>(x, 0u);               \
-  }                                                                                          \
-  __forceinline__ long long __float2ll_##R(float x) {                                        \
+#define TORCHPORT_CONVERSIONS(R, MODE)                                                             \
+  __forceinline__ int __float2int_##R(float x) {                                                   \
+    return torchport::to_integer<int, torchport::Round::MODE>(x, 0);                               \
+  }                                                                                                \
+  __forceinline__ unsigned int __float2uint_##R(float x) {                                         \
+    return torchport::to_integer<unsigned int, torchport::Round::MODE>(x, 0u);                     \
+  }                                                                                                \
+  __forceinline__ long long __float2ll_##R(float x) {                                              \
     return torchport::to_integer<long long, torchport::Round::MODE>(x, -0x7fffffffffffffffll - 1); \
-  }                                                                                          \
-  __forceinline__ unsigned long long __float2ull_##R(float x) {                              \
-    return torchport::to_integer<unsigned long long, torchport::Round::MODE>(                \
-        x, 0x8000000000000000ull);                                                           \
-  }                                                                                          \
-  __forceinline__ int __double2int_##R(double x) {                                           \
-    return torchport::to_integer<int, torchport::Round::MODE>(x, -0x7fffffff - 1);           \
-  }                                                                                          \
-  __forceinline__ unsigned int __double2uint_##R(double x) {                                 \
-    return torchport::to_integer<unsigned int, torchport::Round::MODE>(x, 0x80000000u);      \
-  }                                                                                          \
-  __forceinline__ long long __double2ll_##R(double x) {                                      \
+  }                                                                                                \
+  __forceinline__ unsigned long long __float2ull_##R(float x) {                                    \
+    return torchport::to_integer<unsigned long long, torchport::Round::MODE>(                      \
+        x, 0x8000000000000000ull);                                                                 \
+  }                                                                                                \
+  __forceinline__ int __double2int_##R(double x) {                                                 \
+    return torchport::to_integer<int, torchport::Round::MODE>(x, -0x7fffffff - 1);                 \
+  }                                                                                                \
+  __forceinline__ unsigned int __double2uint_##R(double x) {                                       \
+    return torchport::to_integer<unsigned int, torchport::Round::MODE>(x, 0x80000000u);            \
+  }                                                                                                \
+  __forceinline__ long long __double2ll_##R(double x) {                                            \
     return torchport::to_integer<long long, torchport::Round::MODE>(x, -0x7fffffffffffffffll - 1); \
-  }                                                                                          \
-  __forceinline__ unsigned long long __double2ull_##R(double x) {                            \
-    return torchport::to_integer<unsigned long long, torchport::Round::MODE>(                \
-        x, 0x8000000000000000ull);                                                           \
-  }                                                                                          \
-  __forceinline__ float __int2float_##R(int x) {                                             \
-    return torchport::integer_to_float<torchport::Round::MODE>(x);                           \
-  }                                                                                          \
-  __forceinline__ float __uint2float_##R(unsigned int x) {                                   \
-    return torchport::integer_to_float<torchport::Round::MODE>(x);                           \
-  }                                                                                          \
-  __forceinline__ float __ll2float_##R(long long x) {                                        \
-    return torchport::integer_to_float<torchport::Round::MODE>(x);                           \
-  }                                                                                          \
-  __forceinline__ float __ull2float_##R(unsigned long long x) {                              \
-    return torchport::integer_to_float<torchport::Round::MODE>(x);                           \
-  }                                                                                          \
-  __forceinline__ double __ll2double_##R(long long x) {                                      \
-    return torchport::integer_to_double<torchport::Round::MODE>(x);                          \
-  }                                                                                          \
-  __forceinline__ double __ull2double_##R(unsigned long long x) {                            \
-    return torchport::integer_to_double<torchport::Round::MODE>(x);                          \
+  }                                                                                                \
+  __forceinline__ unsigned long long __double2ull_##R(double x) {                                  \
+    return torchport::to_integer<unsigned long long, torchport::Round::MODE>(                      \
+        x, 0x8000000000000000ull);                                                                 \
+  }                                                                                                \
+  __forceinline__ float __int2float_##R(int x) {                                                   \
+    return torchport::integer_to_float<torchport::Round::MODE>(x);                                 \
+  }                                                                                                \
+  __forceinline__ float __uint2float_##R(unsigned int x) {                                         \
+    return torchport::integer_to_float<torchport::Round::MODE>(x);                                 \
+  }                                                                                                \
+  __forceinline__ float __ll2float_##R(long long x) {                                              \
+    return torchport::integer_to_float<torchport::Round::MODE>(x);                                 \
+  }                                                                                                \
+  __forceinline__ float __ull2float_##R(unsigned long long x) {                                    \
+    return torchport::integer_to_float<torchport::Round::MODE>(x);                                 \
+  }                                                                                                \
+  __forceinline__ double __ll2double_##R(long long x) {                                            \
+    return torchport::integer_to_double<torchport::Round::MODE>(x);                                \
+  }                                                                                                \
+  __forceinline__ double __ull2double_##R(unsigned long long x) {                                  \
+    return torchport::integer_to_double<torchport::Round::MODE>(x);                                \
   }
 TORCHPORT_CONVERSIONS(rn, kNearest)
 TORCHPORT_CONVERSIONS(rz, kZero)
 TORCHPORT_CONVERSIONS(ru, kUp)
 TORCHPORT_CONVERSIONS(rd, kDown)
 #undef TORCHPORT_CONVERSIONS
-__forceinline__ double __int2double_rn(int x) { return x; }
-__forceinline__ double __uint2double_rn(unsigned int x) { return x; }
+__forceinline__ double __int2double_rn(int x) {
+  return x;
+}
+__forceinline__ double __uint2double_rn(unsigned int x) {
+  return x;
+}

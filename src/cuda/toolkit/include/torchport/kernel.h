@@ -77,9 +77,6 @@ inline ::dim3 grid_size() {
   return torchport_cuda_walk->grid_size;
 }
 
-// Thrown where one thread ends within a function (the instruction exit).
-struct ThreadEnded {};
-
 struct Unnamed {};
 
 template <class T>

@@ -5,8 +5,10 @@
 #include "fast.h"
 #include "special.h"
 
-#define TORCHPORT_OVERLOAD(NAME) \
-  TORCHPORT_CC float NAME(float x) { return NAME##f(x); }
+#define TORCHPORT_OVERLOAD(NAME)     \
+  TORCHPORT_CC float NAME(float x) { \
+    return NAME##f(x);               \
+  }
 TORCHPORT_OVERLOAD(rsqrt)
 TORCHPORT_OVERLOAD(rcbrt)
 TORCHPORT_OVERLOAD(exp10)
@@ -15,14 +17,24 @@ TORCHPORT_OVERLOAD(j1)
 TORCHPORT_OVERLOAD(y0)
 TORCHPORT_OVERLOAD(y1)
 #undef TORCHPORT_OVERLOAD
-TORCHPORT_CC float jn(int n, float x) { return jnf(n, x); }
-TORCHPORT_CC float yn(int n, float x) { return ynf(n, x); }
-TORCHPORT_CC float rhypot(float x, float y) { return rhypotf(x, y); }
-TORCHPORT_CC void sincos(float x, float* s, float* c) { sincosf(x, s, c); }
+TORCHPORT_CC float jn(int n, float x) {
+  return jnf(n, x);
+}
+TORCHPORT_CC float yn(int n, float x) {
+  return ynf(n, x);
+}
+TORCHPORT_CC float rhypot(float x, float y) {
+  return rhypotf(x, y);
+}
+TORCHPORT_CC void sincos(float x, float* s, float* c) {
+  sincosf(x, s, c);
+}
 
 #if defined(__USE_FAST_MATH__)
-#define TORCHPORT_FAST(NAME) \
-  TORCHPORT_OVER float NAME##f(float x) noexcept { return __##NAME##f(x); }
+#define TORCHPORT_FAST(NAME)                       \
+  TORCHPORT_OVER float NAME##f(float x) noexcept { \
+    return __##NAME##f(x);                         \
+  }
 TORCHPORT_FAST(sin)
 TORCHPORT_FAST(cos)
 TORCHPORT_FAST(tan)
@@ -33,13 +45,21 @@ TORCHPORT_FAST(log2)
 TORCHPORT_FAST(log10)
 TORCHPORT_FAST(tanh)
 #undef TORCHPORT_FAST
-TORCHPORT_OVER float powf(float x, float y) noexcept { return __powf(x, y); }
-TORCHPORT_OVER void sincosf(float x, float* s, float* c) noexcept { __sincosf(x, s, c); }
-#else
+TORCHPORT_OVER float powf(float x, float y) noexcept {
+  return __powf(x, y);
+}
+TORCHPORT_OVER void sincosf(float x, float* s, float* c) noexcept {
+  __sincosf(x, s, c);
+}
+#endif
+
 // The C library's function, whose NaN is written as the GPU's.
-#define TORCHPORT_PLAIN(NAME)                                                        \
+#define TORCHPORT_PLAIN(NAME)                                                                \
   extern "C" float torchport_c_##NAME(float) noexcept __asm__(#NAME) __attribute__((const)); \
-  TORCHPORT_OVER float NAME(float x) noexcept { return torchport::plain_nan(torchport_c_##NAME(x)); }
+  TORCHPORT_OVER float NAME(float x) noexcept {                                              \
+    return torchport::plain_nan(torchport_c_##NAME(x));                                      \
+  }
+#if !defined(__USE_FAST_MATH__)
 TORCHPORT_PLAIN(sinf)
 TORCHPORT_PLAIN(cosf)
 TORCHPORT_PLAIN(tanf)
@@ -49,6 +69,7 @@ TORCHPORT_PLAIN(logf)
 TORCHPORT_PLAIN(log2f)
 TORCHPORT_PLAIN(log10f)
 TORCHPORT_PLAIN(tanhf)
+#endif
 TORCHPORT_PLAIN(asinf)
 TORCHPORT_PLAIN(acosf)
 TORCHPORT_PLAIN(atanf)
@@ -64,15 +85,17 @@ TORCHPORT_PLAIN(cbrtf)
 TORCHPORT_PLAIN(erff)
 TORCHPORT_PLAIN(erfcf)
 #undef TORCHPORT_PLAIN
-#define TORCHPORT_PLAIN(NAME)                                                                 \
-  extern "C" float torchport_c_##NAME(float, float) noexcept __asm__(#NAME) __attribute__((const)); \
-  TORCHPORT_OVER float NAME(float x, float y) noexcept {                                      \
-    return torchport::plain_nan(torchport_c_##NAME(x, y));                                    \
+#define TORCHPORT_PLAIN(NAME)                                               \
+  extern "C" float torchport_c_##NAME(float, float) noexcept __asm__(#NAME) \
+      __attribute__((const));                                               \
+  TORCHPORT_OVER float NAME(float x, float y) noexcept {                    \
+    return torchport::plain_nan(torchport_c_##NAME(x, y));                  \
   }
+#if !defined(__USE_FAST_MATH__)
 TORCHPORT_PLAIN(powf)
+#endif
 TORCHPORT_PLAIN(fmodf)
 TORCHPORT_PLAIN(remainderf)
 TORCHPORT_PLAIN(atan2f)
 TORCHPORT_PLAIN(hypotf)
 #undef TORCHPORT_PLAIN
-#endif

@@ -62,8 +62,8 @@ __forceinline__ float rounded_add(float a, float b) {
 }
 template <Round kR>
 __forceinline__ double rounded_add(double a, double b) {
-  return kR == Round::kZero ? __dadd_rz(a, b)
-         : kR == Round::kUp ? __dadd_ru(a, b)
+  return kR == Round::kZero   ? __dadd_rz(a, b)
+         : kR == Round::kUp   ? __dadd_ru(a, b)
          : kR == Round::kDown ? __dadd_rd(a, b)
                               : __dadd_rn(a, b);
 }
@@ -73,8 +73,8 @@ __forceinline__ float rounded_mul(float a, float b) {
 }
 template <Round kR>
 __forceinline__ double rounded_mul(double a, double b) {
-  return kR == Round::kZero ? __dmul_rz(a, b)
-         : kR == Round::kUp ? __dmul_ru(a, b)
+  return kR == Round::kZero   ? __dmul_rz(a, b)
+         : kR == Round::kUp   ? __dmul_ru(a, b)
          : kR == Round::kDown ? __dmul_rd(a, b)
                               : __dmul_rn(a, b);
 }
@@ -84,31 +84,32 @@ __forceinline__ float rounded_fma(float a, float b, float c) {
 }
 template <Round kR>
 __forceinline__ double rounded_fma(double a, double b, double c) {
-  return kR == Round::kZero ? __fma_rz(a, b, c)
-         : kR == Round::kUp ? __fma_ru(a, b, c)
+  return kR == Round::kZero   ? __fma_rz(a, b, c)
+         : kR == Round::kUp   ? __fma_ru(a, b, c)
          : kR == Round::kDown ? __fma_rd(a, b, c)
                               : __builtin_fma(a, b, c);
 }
 
-#define TORCHPORT_PTX_SUM(NAME, FLOAT, INTEGER)                                             \
-  template <class T, Round kR = Round::kNearest, class A, class B, class D>                 \
-  __forceinline__ void NAME(D& d, A a, B b, const After& after = kPlain) {                  \
-    if constexpr (kIsPair<T>) {                                                             \
-      set_bits(d, each_half<T>([&](float x, float y) { return finished(FLOAT, after); }, a, b)); \
-    } else if constexpr (T::kFloat) {                                                       \
-      auto x = flush_if(after.flush, get<T>(a)), y = flush_if(after.flush, get<T>(b));      \
-      set<T>(d, finished(FLOAT, after));                                                    \
-    } else {                                                                                \
-      using U = Unsigned<T>;                                                                \
-      U x = static_cast<U>(get<T>(a)), y = static_cast<U>(get<T>(b));                       \
-      if (after.saturate) {                                                                 \
+#define TORCHPORT_PTX_SUM(NAME, FLOAT, INTEGER)                                                    \
+  template <class T, Round kR = Round::kNearest, class A, class B, class D>                        \
+  __forceinline__ void NAME(D& d, A a, B b, const After& after = kPlain) {                         \
+    if constexpr (kIsPair<T>) {                                                                    \
+      set_bits(d, each_half<T>([&](float x, float y) { return finished(FLOAT, after); }, a, b));   \
+    } else if constexpr (T::kFloat) {                                                              \
+      auto x = flush_if(after.flush, get<T>(a)), y = flush_if(after.flush, get<T>(b));             \
+      set<T>(d, finished(FLOAT, after));                                                           \
+    } else {                                                                                       \
+      using U = Unsigned<T>;                                                                       \
+      U x = static_cast<U>(get<T>(a)), y = static_cast<U>(get<T>(b));                              \
+      if (after.saturate) {                                                                        \
         long long s = static_cast<long long>(get<T>(a)) INTEGER static_cast<long long>(get<T>(b)); \
-        set<T>(d, s > 2147483647ll ? 2147483647 : s < -2147483648ll ? -2147483647 - 1       \
-                                                                    : static_cast<int>(s)); \
-      } else {                                                                              \
-        set<T>(d, static_cast<U>(x INTEGER y));                                             \
-      }                                                                                     \
-    }                                                                                       \
+        set<T>(d, s > 2147483647ll    ? 2147483647                                                 \
+                  : s < -2147483648ll ? -2147483647 - 1                                            \
+                                      : static_cast<int>(s));                                      \
+      } else {                                                                                     \
+        set<T>(d, static_cast<U>(x INTEGER y));                                                    \
+      }                                                                                            \
+    }                                                                                              \
   }
 TORCHPORT_PTX_SUM(add, (rounded_add<kR>(x, y)), +)
 TORCHPORT_PTX_SUM(sub, (rounded_add<kR>(x, -y)), -)
@@ -207,7 +208,8 @@ __forceinline__ void sub_carry(D& d, A a, B b, bool borrow_in, bool& borrow, boo
   set<T>(d, static_cast<U>(s));
 }
 template <class T, class A, class B, class C, class D>
-__forceinline__ void mad_carry(D& d, A a, B b, C c, bool high, bool carry_in, bool& carry, bool keep) {
+__forceinline__ void mad_carry(D& d, A a, B b, C c, bool high, bool carry_in, bool& carry,
+                               bool keep) {
   auto p = whole_product<T>(a, b);
   add_carry<T>(d, static_cast<Unsigned<T>>(high ? p >> T::kBits : p), c, carry_in, carry, keep);
 }
@@ -221,12 +223,12 @@ __forceinline__ void div(D& d, A a, B b) {
     set<T>(d, x / y);
   } else if constexpr (kIsSigned<T>) {
     using U = Unsigned<T>;
-    set<T>(d, y == 0 ? static_cast<typename T::value>(-1)
+    set<T>(d, y == 0    ? static_cast<typename T::value>(-1)
               : y == -1 ? static_cast<typename T::value>(U(0) - static_cast<U>(x))
                         : static_cast<typename T::value>(x / y));
   } else {
-    set<T>(d, y == 0 ? static_cast<typename T::value>(~0ull)
-                     : static_cast<typename T::value>(x / y));
+    set<T>(d,
+           y == 0 ? static_cast<typename T::value>(~0ull) : static_cast<typename T::value>(x / y));
   }
 }
 template <class T, class A, class B, class D>
@@ -254,8 +256,10 @@ __forceinline__ void div_rounded(D& d, A a, B b, const After& after = kPlain) {
 }
 template <class T, Round kR, class A, class D>
 __forceinline__ void rcp(D& d, A a, const After& after = kPlain) {
-  if constexpr (std::is_same_v<T, f32>) return div_rounded<T, kR>(d, 0x3f800000u, a, after);
-  else return div_rounded<T, kR>(d, 0x3ff0000000000000ull, a, after);
+  if constexpr (std::is_same_v<T, f32>)
+    return div_rounded<T, kR>(d, 0x3f800000u, a, after);
+  else
+    return div_rounded<T, kR>(d, 0x3ff0000000000000ull, a, after);
 }
 template <class T, Round kR, class A, class D>
 __forceinline__ void sqrt(D& d, A a, const After& after = kPlain) {
@@ -347,7 +351,8 @@ __forceinline__ void copysign(D& d, A sign, B value) {
 template <class V>
 __forceinline__ V chosen(V x, V y, bool largest, const After& after) {
   if constexpr (std::is_floating_point_v<V>) {
-    if (after.nan && (x != x || y != y)) return std::is_same_v<V, float> ? V(float_nan()) : V(double_nan());
+    if (after.nan && (x != x || y != y))
+      return std::is_same_v<V, float> ? V(float_nan()) : V(double_nan());
     bool negative = signbit(x) != signbit(y);
     if (after.sign) x = std::fabs(x), y = std::fabs(y);
     V r = largest ? float_max(x, y) : float_min(x, y);
@@ -360,9 +365,13 @@ __forceinline__ V chosen(V x, V y, bool largest, const After& after) {
 template <class T, class A, class B, class D>
 __forceinline__ void choose(D& d, A a, B b, bool largest, const After& after = kPlain) {
   if constexpr (kIsPair<T>) {
-    set_bits(d, each_half<T>([&](float x, float y) { return finished(chosen(x, y, largest, after), after); }, a, b));
+    set_bits(d, each_half<T>(
+                    [&](float x, float y) { return finished(chosen(x, y, largest, after), after); },
+                    a, b));
   } else if constexpr (T::kFloat) {
-    set<T>(d, finished(chosen(flush_if(after.flush, get<T>(a)), flush_if(after.flush, get<T>(b)), largest, after), after));
+    set<T>(d, finished(chosen(flush_if(after.flush, get<T>(a)), flush_if(after.flush, get<T>(b)),
+                              largest, after),
+                       after));
   } else {
     auto r = chosen(get<T>(a), get<T>(b), largest, after);
     if (after.relu && r < 0) r = 0;
@@ -384,20 +393,34 @@ template <class V>
 __forceinline__ bool compare(Compare how, V x, V y) {
   bool unordered = x != x || y != y;
   switch (how) {
-    case Compare::eq: return x == y;
-    case Compare::ne: return x != y && !unordered;
-    case Compare::lt: return x < y;
-    case Compare::le: return x <= y;
-    case Compare::gt: return x > y;
-    case Compare::ge: return x >= y;
-    case Compare::equ: return x == y || unordered;
-    case Compare::neu: return x != y || unordered;
-    case Compare::ltu: return x < y || unordered;
-    case Compare::leu: return x <= y || unordered;
-    case Compare::gtu: return x > y || unordered;
-    case Compare::geu: return x >= y || unordered;
-    case Compare::num: return !unordered;
-    case Compare::nan: return unordered;
+    case Compare::eq:
+      return x == y;
+    case Compare::ne:
+      return x != y && !unordered;
+    case Compare::lt:
+      return x < y;
+    case Compare::le:
+      return x <= y;
+    case Compare::gt:
+      return x > y;
+    case Compare::ge:
+      return x >= y;
+    case Compare::equ:
+      return x == y || unordered;
+    case Compare::neu:
+      return x != y || unordered;
+    case Compare::ltu:
+      return x < y || unordered;
+    case Compare::leu:
+      return x <= y || unordered;
+    case Compare::gtu:
+      return x > y || unordered;
+    case Compare::geu:
+      return x >= y || unordered;
+    case Compare::num:
+      return !unordered;
+    case Compare::nan:
+      return unordered;
   }
   return false;
 }
@@ -407,8 +430,10 @@ __forceinline__ bool compare(Compare how, A a, B b, bool flush) {
 }
 template <class T, class D>
 __forceinline__ void set_flag(D& d, bool is) {
-  if constexpr (T::kFloat) set<T>(d, is ? 1.0f : 0.0f);
-  else set_bits(d, is ? ~0u : 0u);
+  if constexpr (T::kFloat)
+    set<T>(d, is ? 1.0f : 0.0f);
+  else
+    set_bits(d, is ? ~0u : 0u);
 }
 template <class T, class A, class B, class D>
 __forceinline__ void select(D& d, A a, B b, bool first) {
@@ -429,18 +454,24 @@ __forceinline__ void shr(D& d, A a, B by) {
 }
 template <class T, class A, class D>
 __forceinline__ void clz(D& d, A a) {
-  if constexpr (T::kBits == 64) set_bits(d, __clzll(static_cast<long long>(a)));
-  else set_bits(d, __clz(static_cast<int>(a)));
+  if constexpr (T::kBits == 64)
+    set_bits(d, __clzll(static_cast<long long>(a)));
+  else
+    set_bits(d, __clz(static_cast<int>(a)));
 }
 template <class T, class A, class D>
 __forceinline__ void popc(D& d, A a) {
-  if constexpr (T::kBits == 64) set_bits(d, __popcll(a));
-  else set_bits(d, __popc(static_cast<unsigned>(a)));
+  if constexpr (T::kBits == 64)
+    set_bits(d, __popcll(a));
+  else
+    set_bits(d, __popc(static_cast<unsigned>(a)));
 }
 template <class T, class A, class D>
 __forceinline__ void brev(D& d, A a) {
-  if constexpr (T::kBits == 64) set_bits(d, __brevll(a));
-  else set_bits(d, __brev(static_cast<unsigned>(a)));
+  if constexpr (T::kBits == 64)
+    set_bits(d, __brevll(a));
+  else
+    set_bits(d, __brev(static_cast<unsigned>(a)));
 }
 template <class T, class A, class D>
 __forceinline__ void bfind(D& d, A a, bool shift_amount) {
@@ -458,7 +489,8 @@ __forceinline__ void bfe(D& d, A a, B from, C count) {
   unsigned last = at + n < static_cast<unsigned>(T::kBits) + 1 ? at + n - 1 : T::kBits - 1;
   bool negative = kIsSigned<T> && n != 0 && (x >> (last < T::kBits - 1u ? last : T::kBits - 1) & 1);
   U part = at < static_cast<unsigned>(T::kBits) ? static_cast<U>(x >> at) : U(0);
-  U mask = n < static_cast<unsigned>(T::kBits) ? static_cast<U>((U(1) << n) - 1) : static_cast<U>(~U(0));
+  U mask =
+      n < static_cast<unsigned>(T::kBits) ? static_cast<U>((U(1) << n) - 1) : static_cast<U>(~U(0));
   part &= mask;
   if (negative) {
     unsigned kept = at < static_cast<unsigned>(T::kBits) ? T::kBits - at : 0;
@@ -471,7 +503,8 @@ template <class T, class A, class B, class C, class E, class D>
 __forceinline__ void bfi(D& d, A a, B b, C from, E count) {
   unsigned at = static_cast<unsigned>(from) & 255, n = static_cast<unsigned>(count) & 255;
   using U = Unsigned<T>;
-  U mask = n < static_cast<unsigned>(T::kBits) ? static_cast<U>((U(1) << n) - 1) : static_cast<U>(~U(0));
+  U mask =
+      n < static_cast<unsigned>(T::kBits) ? static_cast<U>((U(1) << n) - 1) : static_cast<U>(~U(0));
   if (at >= static_cast<unsigned>(T::kBits)) return set_bits(d, b);
   mask = static_cast<U>(mask << at);
   set_bits(d, (static_cast<U>(b) & ~mask) | (static_cast<U>(static_cast<U>(a) << at) & mask));
@@ -495,7 +528,8 @@ __forceinline__ void szext(D& d, A a, B count, bool wrap) {
 }
 template <class A, class B, class C, class D>
 __forceinline__ void lop3(D& d, A a, B b, C c, unsigned table) {
-  unsigned r = 0, x = static_cast<unsigned>(a), y = static_cast<unsigned>(b), z = static_cast<unsigned>(c);
+  unsigned r = 0, x = static_cast<unsigned>(a), y = static_cast<unsigned>(b),
+           z = static_cast<unsigned>(c);
   if (table & 0x01) r |= ~x & ~y & ~z;
   if (table & 0x02) r |= ~x & ~y & z;
   if (table & 0x04) r |= ~x & y & ~z;
@@ -515,17 +549,30 @@ __forceinline__ void prmt(D& d, A a, B b, C c, Permute how) {
     for (unsigned k = 0; k < 4; ++k) {
       unsigned from = 0;
       switch (how) {
-        case Permute::f4e: from = i + k; break;
-        case Permute::b4e: from = (i - k) & 7; break;
-        case Permute::rc8: from = i; break;
-        case Permute::ecl: from = k > i ? k : i; break;
-        case Permute::ecr: from = k < i ? k : i; break;
-        default: from = (i & 1) * 2 + (k & 1); break;
+        case Permute::f4e:
+          from = i + k;
+          break;
+        case Permute::b4e:
+          from = (i - k) & 7;
+          break;
+        case Permute::rc8:
+          from = i;
+          break;
+        case Permute::ecl:
+          from = k > i ? k : i;
+          break;
+        case Permute::ecr:
+          from = k < i ? k : i;
+          break;
+        default:
+          from = (i & 1) * 2 + (k & 1);
+          break;
       }
       selector |= from << (4 * k);
     }
   }
-  unsigned long long both = static_cast<unsigned long long>(static_cast<unsigned>(b)) << 32 | static_cast<unsigned>(a);
+  unsigned long long both =
+      static_cast<unsigned long long>(static_cast<unsigned>(b)) << 32 | static_cast<unsigned>(a);
   unsigned r = 0;
   for (unsigned k = 0; k < 4; ++k) {
     unsigned one = selector >> (4 * k), byte = static_cast<unsigned>(both >> ((one & 7) * 8)) & 255;
@@ -536,7 +583,8 @@ __forceinline__ void prmt(D& d, A a, B b, C c, Permute how) {
 }
 template <class A, class B, class C, class D>
 __forceinline__ void shf(D& d, A a, B b, C c, bool left, bool wrap) {
-  unsigned lo = static_cast<unsigned>(a), hi = static_cast<unsigned>(b), n = static_cast<unsigned>(c);
+  unsigned lo = static_cast<unsigned>(a), hi = static_cast<unsigned>(b),
+           n = static_cast<unsigned>(c);
   set_bits(d, left ? (wrap ? __funnelshift_l(lo, hi, n) : __funnelshift_lc(lo, hi, n))
                    : (wrap ? __funnelshift_r(lo, hi, n) : __funnelshift_rc(lo, hi, n)));
 }
@@ -544,7 +592,8 @@ template <class T, class A, class B, class C, class D>
 __forceinline__ void sad(D& d, A a, B b, C c) {
   using U = Unsigned<T>;
   auto x = get<T>(a), y = get<T>(b);
-  U difference = x > y ? static_cast<U>(static_cast<U>(x) - static_cast<U>(y)) : static_cast<U>(static_cast<U>(y) - static_cast<U>(x));
+  U difference = x > y ? static_cast<U>(static_cast<U>(x) - static_cast<U>(y))
+                       : static_cast<U>(static_cast<U>(y) - static_cast<U>(x));
   set_bits(d, static_cast<U>(difference + static_cast<U>(c)));
 }
 // dp4a and dp2a: each side has its own signs.
@@ -558,52 +607,70 @@ template <class TA, class TB, class A, class B, class C, class D>
 __forceinline__ void dp2a(D& d, A a, B b, C c, bool high) {
   set_bits(d, dot2<std::conditional_t<kIsSigned<TA>, short, unsigned short>,
                    std::conditional_t<kIsSigned<TB>, signed char, unsigned char>>(
-                  static_cast<unsigned>(a), static_cast<unsigned>(b), static_cast<unsigned>(c), high ? 2 : 0));
+                  static_cast<unsigned>(a), static_cast<unsigned>(b), static_cast<unsigned>(c),
+                  high ? 2 : 0));
 }
 
-// ---- Video instructions: scalar ones on whole registers, and those on four bytes or two halves ----
+// ---- Video instructions: scalar ones on whole registers, and those on four bytes or two halves
+// ----
 enum class Video { kAdd, kSub, kAbsDiff, kMin, kMax, kAverage, kShl, kShr };
 __forceinline__ long long video(Video op, long long x, long long y, bool clamp) {
   switch (op) {
-    case Video::kAdd: return x + y;
-    case Video::kSub: return x - y;
-    case Video::kAbsDiff: return x > y ? x - y : y - x;
-    case Video::kMin: return x < y ? x : y;
-    case Video::kMax: return x > y ? x : y;
-    case Video::kAverage: return (x + y + 1) >> 1;
+    case Video::kAdd:
+      return x + y;
+    case Video::kSub:
+      return x - y;
+    case Video::kAbsDiff:
+      return x > y ? x - y : y - x;
+    case Video::kMin:
+      return x < y ? x : y;
+    case Video::kMax:
+      return x > y ? x : y;
+    case Video::kAverage:
+      return (x + y + 1) >> 1;
     case Video::kShl:
     case Video::kShr: {
       unsigned long long n = static_cast<unsigned long long>(y);
       n = clamp ? (n > 32 ? 32 : n) : n & 31;
-      return op == Video::kShl ? static_cast<long long>(static_cast<unsigned>(static_cast<unsigned long long>(x) << n)) : x >> n;
+      return op == Video::kShl ? static_cast<long long>(
+                                     static_cast<unsigned>(static_cast<unsigned long long>(x) << n))
+                               : x >> n;
     }
   }
   return 0;
 }
 enum class Second { kNone, kAdd, kMin, kMax };
 template <class TD, class TA, class TB, class A, class B, class C, class D>
-__forceinline__ void vscalar(D& d, A a, B b, C c, Video op, bool saturate, bool clamp, Second second) {
+__forceinline__ void vscalar(D& d, A a, B b, C c, Video op, bool saturate, bool clamp,
+                             Second second) {
   long long r = video(op, get<TA>(a), get<TB>(b), clamp);
   if (saturate) {
-    constexpr long long kLow = kIsSigned<TD> ? -2147483648ll : 0, kHigh = kIsSigned<TD> ? 2147483647ll : 4294967295ll;
+    constexpr long long kLow = kIsSigned<TD> ? -2147483648ll : 0,
+                        kHigh = kIsSigned<TD> ? 2147483647ll : 4294967295ll;
     r = r < kLow ? kLow : r > kHigh ? kHigh : r;
   }
   auto v = static_cast<typename TD::value>(r);
   auto z = static_cast<typename TD::value>(c);
-  if (second == Second::kAdd) set_bits(d, static_cast<unsigned>(v) + static_cast<unsigned>(z));
-  else if (second == Second::kMin) set_bits(d, v < z ? v : z);
-  else if (second == Second::kMax) set_bits(d, v > z ? v : z);
-  else set_bits(d, v);
+  if (second == Second::kAdd)
+    set_bits(d, static_cast<unsigned>(v) + static_cast<unsigned>(z));
+  else if (second == Second::kMin)
+    set_bits(d, v < z ? v : z);
+  else if (second == Second::kMax)
+    set_bits(d, v > z ? v : z);
+  else
+    set_bits(d, v);
 }
 // Elements of kBits bits; added up: one sum into c.
-template <int kBits, bool kSignedD, bool kSignedA, bool kSignedB, class A, class B, class C, class D>
+template <int kBits, bool kSignedD, bool kSignedA, bool kSignedB, class A, class B, class C,
+          class D>
 __forceinline__ void vparts(D& d, A a, B b, C c, Video op, bool saturate, bool sum) {
   using EA = typename Integer<kBits, kSignedA>::value;
   using EB = typename Integer<kBits, kSignedB>::value;
   using ED = typename Integer<kBits, kSignedD>::value;
   unsigned r = 0, total = static_cast<unsigned>(c);
   for (int i = 0; i < 32 / kBits; ++i) {
-    int v = static_cast<int>(video(op, part<EA>(static_cast<unsigned>(a), i), part<EB>(static_cast<unsigned>(b), i), true));
+    int v = static_cast<int>(video(op, part<EA>(static_cast<unsigned>(a), i),
+                                   part<EB>(static_cast<unsigned>(b), i), true));
     if (saturate) v = clamp_to<ED>(v);
     total += static_cast<unsigned>(static_cast<ED>(v));
     r |= (static_cast<unsigned>(v) & ((1u << kBits) - 1)) << (i * kBits);
@@ -616,7 +683,8 @@ __forceinline__ void vset(D& d, A a, B b, C c, Compare how, bool sum) {
   using EB = typename Integer<kBits, kSignedB>::value;
   unsigned r = 0, total = static_cast<unsigned>(c);
   for (int i = 0; i < 32 / kBits; ++i) {
-    unsigned is = compare(how, static_cast<int>(part<EA>(static_cast<unsigned>(a), i)), static_cast<int>(part<EB>(static_cast<unsigned>(b), i)));
+    unsigned is = compare(how, static_cast<int>(part<EA>(static_cast<unsigned>(a), i)),
+                          static_cast<int>(part<EB>(static_cast<unsigned>(b), i)));
     total += is;
     r |= is << (i * kBits);
   }

@@ -18,7 +18,8 @@ __forceinline__ void cvt(D& d, A a, const After& after = kPlain) {
     if (after.saturate) {
       using W = torchport_int128;
       const auto low = std::is_signed_v<typename TD::value> ? -(W(1) << (TD::kBits - 1)) : W(0);
-      const auto high = std::is_signed_v<typename TD::value> ? (W(1) << (TD::kBits - 1)) - 1 : (W(1) << TD::kBits) - 1;
+      const auto high = std::is_signed_v<typename TD::value> ? (W(1) << (TD::kBits - 1)) - 1
+                                                             : (W(1) << TD::kBits) - 1;
       W w = x;
       set<TD>(d, static_cast<typename TD::value>(w < low ? low : w > high ? high : w));
     } else {
@@ -54,8 +55,10 @@ template <Round kR, class D, class A>
 __forceinline__ void cvt_tf32(D& d, A a, bool ties_away, const After& after = kPlain) {
   unsigned b = static_cast<unsigned>(a);
   if ((b & 0x7f800000u) != 0x7f800000u) {
-    if (ties_away) b += 0x1000;
-    else if (kR == Round::kNearest) b += 0xfff + (b >> 13 & 1);
+    if (ties_away)
+      b += 0x1000;
+    else if (kR == Round::kNearest)
+      b += 0xfff + (b >> 13 & 1);
     b &= ~0x1fffu;
   } else if (b & 0x7fffffu) {
     b = 0x7fffffffu;
@@ -83,7 +86,8 @@ struct e5m2 {
 };
 template <class E, class D, class A, class B>
 __forceinline__ void cvt_to_eights(D& d, A a, B b, const After& after = kPlain) {
-  set_bits(d, E::narrow(finished(get<f32>(a), after)) << 8 | E::narrow(finished(get<f32>(b), after)));
+  set_bits(d,
+           E::narrow(finished(get<f32>(a), after)) << 8 | E::narrow(finished(get<f32>(b), after)));
 }
 template <class E, class TS, class D, class A>
 __forceinline__ void cvt_pair_to_eights(D& d, A a, const After& after = kPlain) {

@@ -1,6 +1,6 @@
-// Instructions of PTX on matrices that the lanes of a warp hold in parts: ldmatrix, stmatrix, movmatrix
-// and mma.sync. Which lane holds what is the PTX ISA's, section "Warp-level matrix instructions". How
-// products are summed was measured on an H100: see matrix_sum.
+// Instructions of PTX on matrices that the lanes of a warp hold in parts: ldmatrix, stmatrix,
+// movmatrix and mma.sync. Which lane holds what is the PTX ISA's, section "Warp-level matrix
+// instructions". How products are summed was measured on an H100: see matrix_sum.
 #pragma once
 
 #include "ptx_conversion.h"
@@ -19,8 +19,8 @@ struct Lanes {
   }
 };
 
-// Matrix i of 8 rows of 16 bytes: lanes 8 i to 8 i + 7 have the rows' addresses. Lane l gets the pair
-// l % 4 of row l / 4, or, transposed, of column l / 4.
+// Matrix i of 8 rows of 16 bytes: lanes 8 i to 8 i + 7 have the rows' addresses. Lane l gets the
+// pair l % 4 of row l / 4, or, transposed, of column l / 4.
 template <int kCount>
 void ldmatrix(unsigned (&d)[kCount], const char* row, bool transposed, const Site& site) {
   unsigned long long mine = reinterpret_cast<unsigned long long>(row), rows[32];
@@ -30,7 +30,8 @@ void ldmatrix(unsigned (&d)[kCount], const char* row, bool transposed, const Sit
     unsigned short pair[2];
     for (unsigned k = 0; k < 2; ++k) {
       const unsigned from = transposed ? c + k : r, element = transposed ? r : c + k;
-      memcpy(&pair[k], reinterpret_cast<const char*>(rows[8 * i + static_cast<int>(from)]) + 2 * element, 2);
+      memcpy(&pair[k],
+             reinterpret_cast<const char*>(rows[8 * i + static_cast<int>(from)]) + 2 * element, 2);
     }
     d[i] = pair[0] | static_cast<unsigned>(pair[1]) << 16;
   }
@@ -51,8 +52,10 @@ void stmatrix(char* row, const unsigned (&a)[kCount], bool transposed, const Sit
   if (static_cast<int>(matrix) < kCount) {
     // The row that this lane addresses.
     for (unsigned c = 0; c < 8; ++c) {
-      const unsigned from = transposed ? c * 4 + r / 2 : r * 4 + c / 2, k = transposed ? r % 2 : c % 2;
-      const unsigned short element = static_cast<unsigned short>(all[from].words[matrix] >> (16 * k));
+      const unsigned from = transposed ? c * 4 + r / 2 : r * 4 + c / 2,
+                     k = transposed ? r % 2 : c % 2;
+      const unsigned short element =
+          static_cast<unsigned short>(all[from].words[matrix] >> (16 * k));
       memcpy(row + 2 * c, &element, 2);
     }
   }
@@ -80,7 +83,8 @@ struct Term {
   int e = 0;
   bool infinite = false, nan = false, negative = false;
 };
-// kMantissa: bits behind the point, so that m is below 2^(kMantissa + 1) and a subnormal has the least e.
+// kMantissa: bits behind the point, so that m is below 2^(kMantissa + 1) and a subnormal has the
+// least e.
 template <int kExponent, int kMantissa>
 Term term_of(unsigned b) {
   constexpr int kBias = (1 << (kExponent - 1)) - 1;
@@ -152,13 +156,17 @@ float matrix_sum(const unsigned* a, const unsigned* b, float c) {
       t.m = x.m * y.m;
       t.e = x.e + y.e;
       t.negative = x.negative != y.negative;
-      if (x.nan || y.nan || (x.infinite && y.m == 0) || (y.infinite && x.m == 0)) nan = true;
-      else if (x.infinite || y.infinite) (t.negative ? down : up) = true;
+      if (x.nan || y.nan || (x.infinite && y.m == 0) || (y.infinite && x.m == 0))
+        nan = true;
+      else if (x.infinite || y.infinite)
+        (t.negative ? down : up) = true;
       if (t.m != 0 && t.e > largest) largest = t.e;
     }
     const Term last = term_of<8, 23>(bits<unsigned>(c));
-    if (last.nan) nan = true;
-    else if (last.infinite) (last.negative ? down : up) = true;
+    if (last.nan)
+      nan = true;
+    else if (last.infinite)
+      (last.negative ? down : up) = true;
     if (nan || (up && down)) {
       c = float_nan();
       continue;
@@ -180,7 +188,8 @@ float matrix_sum(const unsigned* a, const unsigned* b, float c) {
     };
     long long sum = units(last, 23);
     for (int k = 0; k < kStep; ++k) sum += units(terms[k], kPoint);
-    c = sum == 0 ? 0.0f : to_float<Round::kZero>(std::ldexp(static_cast<double>(sum), largest - kKept));
+    c = sum == 0 ? 0.0f
+                 : to_float<Round::kZero>(std::ldexp(static_cast<double>(sum), largest - kKept));
   }
   return kLast ? plain_nan(c + added) : c;
 }
@@ -188,15 +197,16 @@ float matrix_sum(const unsigned* a, const unsigned* b, float c) {
 struct Place {
   unsigned row, column;
 };
-// Element i of a lane's registers, in matrices of 8 rows of 16 bytes: A has 16 rows (8 for shapes m8),
-// B is read by columns.
+// Element i of a lane's registers, in matrices of 8 rows of 16 bytes: A has 16 rows (8 for shapes
+// m8), B is read by columns.
 template <int kBits>
 constexpr unsigned per_word() {
   return 32 / kBits;
 }
 
 template <int kM, int kN, int kK, class TA, class TB, class TD, int kD, int kA, int kB, int kC>
-void mma(unsigned (&d)[kD], const unsigned (&a)[kA], const unsigned (&b)[kB], const unsigned (&c)[kC], bool saturate, const Site& site) {
+void mma(unsigned (&d)[kD], const unsigned (&a)[kA], const unsigned (&b)[kB],
+         const unsigned (&c)[kC], bool saturate, const Site& site) {
   static_assert(kM == 16 && kN == 8, "this shape of mma.sync is not available on virtual devices");
   unsigned mine[kA + kB];
   for (int i = 0; i < kA; ++i) mine[i] = a[i];
@@ -204,9 +214,10 @@ void mma(unsigned (&d)[kD], const unsigned (&a)[kA], const unsigned (&b)[kB], co
   const Lanes<kA + kB> all(mine, site);
   const unsigned lane = cuda::lane_of_thread(), row = lane / 4, column = lane % 4 * 2;
   constexpr unsigned kEach = per_word<Elements<TA>::kBits>();  // elements of a word
-  constexpr unsigned kMask = Elements<TA>::kBits == 32 ? ~0u : (1u << (Elements<TA>::kBits % 32)) - 1;
+  constexpr unsigned kMask =
+      Elements<TA>::kBits == 32 ? ~0u : (1u << (Elements<TA>::kBits % 32)) - 1;
   // Words of a row: 4 lanes have the first 4, then the next 4.
-  auto words = [&](unsigned (&to)[kK], unsigned group, unsigned first, unsigned step) {
+  auto words = [&](unsigned(&to)[kK], unsigned group, unsigned first, unsigned step) {
     for (unsigned k = 0; k < kK; ++k) {
       const unsigned word = k / kEach, shift = k % kEach * Elements<TA>::kBits;
       to[k] = all.words[group * 4 + word % 4][first + word / 4 * step] >> (shift % 32) & kMask;
@@ -218,17 +229,21 @@ void mma(unsigned (&d)[kD], const unsigned (&a)[kA], const unsigned (&b)[kB], co
   words(y[0], column, kA, 1);
   words(y[1], column + 1, kA, 1);
   for (unsigned i = 0; i < 4; ++i) {
-    const unsigned (&left)[kK] = x[i / 2];
-    const unsigned (&right)[kK] = y[i % 2];
+    const unsigned(&left)[kK] = x[i / 2];
+    const unsigned(&right)[kK] = y[i % 2];
     if constexpr (std::is_same_v<TD, s32>) {
       long long sum = static_cast<int>(c[i]);
-      for (unsigned k = 0; k < kK; ++k) sum += static_cast<long long>(get<TA>(left[k])) * get<TB>(right[k]);
-      if (saturate) sum = sum > 2147483647ll ? 2147483647ll : sum < -2147483648ll ? -2147483648ll : sum;
+      for (unsigned k = 0; k < kK; ++k)
+        sum += static_cast<long long>(get<TA>(left[k])) * get<TB>(right[k]);
+      if (saturate)
+        sum = sum > 2147483647ll ? 2147483647ll : sum < -2147483648ll ? -2147483648ll : sum;
       d[i] = static_cast<unsigned>(sum);
     } else if constexpr (std::is_same_v<TD, f16>) {
       const unsigned half = c[i / 2] >> (16 * (i % 2)) & 0xffff;
-      const float sum = matrix_sum<TA, TB, kK>(left, right, HalfBits::widen(static_cast<unsigned short>(half)));
-      d[i / 2] = i % 2 ? d[i / 2] | static_cast<unsigned>(HalfBits::narrow(sum)) << 16 : HalfBits::narrow(sum);
+      const float sum =
+          matrix_sum<TA, TB, kK>(left, right, HalfBits::widen(static_cast<unsigned short>(half)));
+      d[i / 2] = i % 2 ? d[i / 2] | static_cast<unsigned>(HalfBits::narrow(sum)) << 16
+                       : HalfBits::narrow(sum);
     } else {
       d[i] = bits<unsigned>(matrix_sum<TA, TB, kK>(left, right, bits<float>(c[i])));
     }
@@ -246,15 +261,19 @@ struct Elements<s8> {
 
 // m8n8k4 of double: each lane has one of A and of B, and two of C.
 template <int kM, int kN, int kK, class TA, class TB, class TD>
-void mma(unsigned long long (&d)[2], const unsigned long long (&a)[1], const unsigned long long (&b)[1], const unsigned long long (&c)[2], bool, const Site& site) {
-  static_assert(kM == 8 && kN == 8 && kK == 4, "this shape of mma.sync is not available on virtual devices");
+void mma(unsigned long long (&d)[2], const unsigned long long (&a)[1],
+         const unsigned long long (&b)[1], const unsigned long long (&c)[2], bool,
+         const Site& site) {
+  static_assert(kM == 8 && kN == 8 && kK == 4,
+                "this shape of mma.sync is not available on virtual devices");
   const double mine[2] = {bits<double>(a[0]), bits<double>(b[0])};
   double all[32][2];
   memcpy(all, cuda::exchange(~0u, mine, sizeof(mine), site), sizeof(all));
   const unsigned lane = cuda::lane_of_thread(), row = lane / 4, column = lane % 4 * 2;
   for (unsigned i = 0; i < 2; ++i) {
     double sum = bits<double>(c[i]);
-    for (unsigned k = 0; k < 4; ++k) sum = __builtin_fma(all[row * 4 + k][0], all[(column + i) * 4 + k][1], sum);
+    for (unsigned k = 0; k < 4; ++k)
+      sum = __builtin_fma(all[row * 4 + k][0], all[(column + i) * 4 + k][1], sum);
     d[i] = bits<unsigned long long>(sum);
   }
 }

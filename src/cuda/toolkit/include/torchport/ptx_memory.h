@@ -12,13 +12,16 @@ enum class Space { kGeneric, kShared };
 template <Space kSpace, class A>
 __forceinline__ char* at(A address, long long offset = 0) {
   if constexpr (kSpace == Space::kShared)
-    return shared_pointer(static_cast<unsigned long long>(address) + static_cast<unsigned long long>(offset));
-  return reinterpret_cast<char*>(static_cast<unsigned long long>(address) + static_cast<unsigned long long>(offset));
+    return shared_pointer(static_cast<unsigned long long>(address) +
+                          static_cast<unsigned long long>(offset));
+  return reinterpret_cast<char*>(static_cast<unsigned long long>(address) +
+                                 static_cast<unsigned long long>(offset));
 }
 
 // The type that lies in memory; halves as their bits.
 template <class T>
-using Stored = std::conditional_t<kIsHalf<T> || kIsPair<T>, Raw<T::kBits>, typename std::conditional_t<kIsPair<T>, u32, T>::value>;
+using Stored = std::conditional_t<kIsHalf<T> || kIsPair<T>, Raw<T::kBits>,
+                                  typename std::conditional_t<kIsPair<T>, u32, T>::value>;
 
 template <class T, class D>
 __forceinline__ void ld(D& d, const char* from) {
@@ -43,7 +46,9 @@ __forceinline__ void ld_observed(D& d, const char* from) {
     ld<T>(d, from);
   }
 }
-__forceinline__ void wait_a_little() { ::torchport::cuda::yield(); }
+__forceinline__ void wait_a_little() {
+  ::torchport::cuda::yield();
+}
 template <class T, class A>
 __forceinline__ void st(char* to, A a) {
   Raw<T::kBits> v = static_cast<Raw<T::kBits>>(a);
@@ -65,14 +70,22 @@ enum class Atom { kAdd, kMin, kMax, kInc, kDec, kExch, kAnd, kOr, kXor };
 template <class T, Atom kOp>
 __forceinline__ Raw<T::kBits> combined(Raw<T::kBits> old, Raw<T::kBits> with) {
   Raw<T::kBits> r = 0;
-  if constexpr (kOp == Atom::kExch) r = with;
-  else if constexpr (kOp == Atom::kAnd) r = old & with;
-  else if constexpr (kOp == Atom::kOr) r = old | with;
-  else if constexpr (kOp == Atom::kXor) r = old ^ with;
-  else if constexpr (kOp == Atom::kInc) r = old >= with ? 0 : old + 1;
-  else if constexpr (kOp == Atom::kDec) r = old == 0 || old > with ? with : old - 1;
-  else if constexpr (kOp == Atom::kAdd) add<T>(r, old, with);
-  else choose<T>(r, old, with, kOp == Atom::kMax);
+  if constexpr (kOp == Atom::kExch)
+    r = with;
+  else if constexpr (kOp == Atom::kAnd)
+    r = old & with;
+  else if constexpr (kOp == Atom::kOr)
+    r = old | with;
+  else if constexpr (kOp == Atom::kXor)
+    r = old ^ with;
+  else if constexpr (kOp == Atom::kInc)
+    r = old >= with ? 0 : old + 1;
+  else if constexpr (kOp == Atom::kDec)
+    r = old == 0 || old > with ? with : old - 1;
+  else if constexpr (kOp == Atom::kAdd)
+    add<T>(r, old, with);
+  else
+    choose<T>(r, old, with, kOp == Atom::kMax);
   return r;
 }
 template <class T, Atom kOp, class A>
@@ -81,7 +94,8 @@ __forceinline__ Raw<T::kBits> changed(char* at, A value) {
   R* place = reinterpret_cast<R*>(at);
   R with = static_cast<R>(value);
   R old = __atomic_load_n(place, __ATOMIC_RELAXED);
-  while (!__atomic_compare_exchange_n(place, &old, combined<T, kOp>(old, with), true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+  while (!__atomic_compare_exchange_n(place, &old, combined<T, kOp>(old, with), true,
+                                      __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
   }
   return old;
 }
@@ -94,7 +108,8 @@ __forceinline__ void atom_cas(D& d, char* at, A compare, B value) {
   using R = Raw<T::kBits>;
   R old = static_cast<R>(compare);
   if constexpr (sizeof(R) <= 8) {
-    if (!__atomic_compare_exchange_n(reinterpret_cast<R*>(at), &old, static_cast<R>(value), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+    if (!__atomic_compare_exchange_n(reinterpret_cast<R*>(at), &old, static_cast<R>(value), false,
+                                     __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
       wait_a_little();
   } else {
     R now;
@@ -111,8 +126,10 @@ __forceinline__ void atom_cas(D& d, char* at, A compare, B value) {
 // The fourth operand of cp.async: how many bytes to read, or a predicate to read none.
 template <class A>
 __forceinline__ unsigned to_read(A a, unsigned bytes) {
-  if constexpr (std::is_same_v<A, bool>) return a ? 0 : bytes;
-  else return static_cast<unsigned>(a);
+  if constexpr (std::is_same_v<A, bool>)
+    return a ? 0 : bytes;
+  else
+    return static_cast<unsigned>(a);
 }
 
 // ---- Copies that are asynchronous on a GPU: done at once ----

@@ -1,5 +1,5 @@
-// Registers of PTX and the types that instructions read them as. A register is its bits; `get` reads a
-// type from its low bits, `set` writes one and fills a wider register up, as ld and cvt do.
+// Registers of PTX and the types that instructions read them as. A register is its bits; `get`
+// reads a type from its low bits, `set` writes one and fills a wider register up, as ld and cvt do.
 #pragma once
 
 #include <type_traits>

@@ -1,6 +1,6 @@
-// Arithmetic in a stated direction: rn nearest even, rz to zero, ru up, rd down. Floats are computed in
-// double, whose error's sign decides; doubles with the processor's rounding mode, which stays set for
-// the one operation.
+// Arithmetic in a stated direction: rn nearest even, rz to zero, ru up, rd down. Floats are
+// computed in double, whose error's sign decides; doubles with the processor's rounding mode, which
+// stays set for the one operation.
 #pragma once
 
 #include <cfenv>
@@ -106,35 +106,38 @@ class Direction {
 template <class F, class... T>
 __forceinline__ double directed(Round mode, F f, T... operands) {
   Direction direction(mode);
-  volatile double result = [&](auto... kept) { return f(static_cast<double>(kept)...); }(
-      *const_cast<volatile T*>(&operands)...);
+  volatile double result = [&](auto... kept) {
+    return f(static_cast<double>(kept)...);
+  }(*const_cast<volatile T*>(&operands)...);
   return result;
 }
 
 }  // namespace torchport
 
-#define TORCHPORT_ROUNDED(R, MODE)                                                                \
-  __forceinline__ float __fadd_##R(float x, float y) {                                            \
-    return torchport::sum_to_float<torchport::Round::MODE>(x, y);                                 \
-  }                                                                                               \
-  __forceinline__ float __fsub_##R(float x, float y) {                                            \
-    return torchport::sum_to_float<torchport::Round::MODE>(x, -y);                                \
-  }                                                                                               \
-  __forceinline__ float __fmul_##R(float x, float y) {                                            \
-    return torchport::to_float<torchport::Round::MODE>(static_cast<double>(x) * y);               \
-  }                                                                                               \
-  __forceinline__ float __fmaf_##R(float x, float y, float z) {                                   \
-    return torchport::fma_to_float<torchport::Round::MODE>(x, y, z);                              \
-  }                                                                                               \
-  __forceinline__ float __fmaf_ieee_##R(float x, float y, float z) { return __fmaf_##R(x, y, z); } \
-  __forceinline__ float __fdiv_##R(float x, float y) {                                            \
-    return torchport::quotient_to_float<torchport::Round::MODE>(x, y);                            \
-  }                                                                                               \
-  __forceinline__ float __frcp_##R(float x) {                                                     \
-    return torchport::quotient_to_float<torchport::Round::MODE>(1.0f, x);                         \
-  }                                                                                               \
-  __forceinline__ float __fsqrt_##R(float x) {                                                    \
-    return torchport::root_to_float<torchport::Round::MODE>(x);                                   \
+#define TORCHPORT_ROUNDED(R, MODE)                                                  \
+  __forceinline__ float __fadd_##R(float x, float y) {                              \
+    return torchport::sum_to_float<torchport::Round::MODE>(x, y);                   \
+  }                                                                                 \
+  __forceinline__ float __fsub_##R(float x, float y) {                              \
+    return torchport::sum_to_float<torchport::Round::MODE>(x, -y);                  \
+  }                                                                                 \
+  __forceinline__ float __fmul_##R(float x, float y) {                              \
+    return torchport::to_float<torchport::Round::MODE>(static_cast<double>(x) * y); \
+  }                                                                                 \
+  __forceinline__ float __fmaf_##R(float x, float y, float z) {                     \
+    return torchport::fma_to_float<torchport::Round::MODE>(x, y, z);                \
+  }                                                                                 \
+  __forceinline__ float __fmaf_ieee_##R(float x, float y, float z) {                \
+    return __fmaf_##R(x, y, z);                                                     \
+  }                                                                                 \
+  __forceinline__ float __fdiv_##R(float x, float y) {                              \
+    return torchport::quotient_to_float<torchport::Round::MODE>(x, y);              \
+  }                                                                                 \
+  __forceinline__ float __frcp_##R(float x) {                                       \
+    return torchport::quotient_to_float<torchport::Round::MODE>(1.0f, x);           \
+  }                                                                                 \
+  __forceinline__ float __fsqrt_##R(float x) {                                      \
+    return torchport::root_to_float<torchport::Round::MODE>(x);                     \
   }
 TORCHPORT_ROUNDED(rz, kZero)
 TORCHPORT_ROUNDED(ru, kUp)
@@ -147,46 +150,60 @@ __forceinline__ float __fadd_rn(float x, float y) {
 __forceinline__ float __fsub_rn(float x, float y) {
   return torchport::unfused(torchport::unfused(x) - torchport::unfused(y));
 }
-__forceinline__ float __fmul_rn(float x, float y) { return torchport::unfused(x * y); }
-__forceinline__ float __fmaf_rn(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
-__forceinline__ float __fmaf_ieee_rn(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
-__forceinline__ float __fdiv_rn(float x, float y) { return x / y; }
-__forceinline__ float __frcp_rn(float x) { return 1.0f / x; }
-__forceinline__ float __fsqrt_rn(float x) { return __builtin_sqrtf(x); }
+__forceinline__ float __fmul_rn(float x, float y) {
+  return torchport::unfused(x * y);
+}
+__forceinline__ float __fmaf_rn(float x, float y, float z) {
+  return __builtin_fmaf(x, y, z);
+}
+__forceinline__ float __fmaf_ieee_rn(float x, float y, float z) {
+  return __builtin_fmaf(x, y, z);
+}
+__forceinline__ float __fdiv_rn(float x, float y) {
+  return x / y;
+}
+__forceinline__ float __frcp_rn(float x) {
+  return 1.0f / x;
+}
+__forceinline__ float __fsqrt_rn(float x) {
+  return __builtin_sqrtf(x);
+}
 // Rounded once: the double's root and quotient have bits to spare, and no tie is possible.
 __forceinline__ float __frsqrt_rn(float x) {
   return torchport::plain_nan(static_cast<float>(1.0 / __builtin_sqrt(static_cast<double>(x))));
 }
 
-#define TORCHPORT_ROUNDED(R, MODE)                                                       \
-  __forceinline__ double __dadd_##R(double x, double y) {                                \
-    return torchport::directed(                                                          \
-        torchport::Round::MODE, [](double a, double b) { return a + b; }, x, y);         \
-  }                                                                                      \
-  __forceinline__ double __dsub_##R(double x, double y) {                                \
-    return torchport::directed(                                                          \
-        torchport::Round::MODE, [](double a, double b) { return a - b; }, x, y);         \
-  }                                                                                      \
-  __forceinline__ double __dmul_##R(double x, double y) {                                \
-    return torchport::directed(                                                          \
-        torchport::Round::MODE, [](double a, double b) { return a * b; }, x, y);         \
-  }                                                                                      \
-  __forceinline__ double __ddiv_##R(double x, double y) {                                \
-    return torchport::directed(                                                          \
-        torchport::Round::MODE, [](double a, double b) { return a / b; }, x, y);         \
-  }                                                                                      \
-  __forceinline__ double __drcp_##R(double x) { return __ddiv_##R(1.0, x); }             \
-  __forceinline__ double __dsqrt_##R(double x) {                                         \
-    return torchport::directed(                                                          \
-        torchport::Round::MODE, [](double a) { return std::sqrt(a); }, x);               \
-  }                                                                                      \
-  __forceinline__ double __fma_##R(double x, double y, double z) {                       \
-    return torchport::directed(                                                          \
+#define TORCHPORT_ROUNDED(R, MODE)                                                                 \
+  __forceinline__ double __dadd_##R(double x, double y) {                                          \
+    return torchport::directed(                                                                    \
+        torchport::Round::MODE, [](double a, double b) { return a + b; }, x, y);                   \
+  }                                                                                                \
+  __forceinline__ double __dsub_##R(double x, double y) {                                          \
+    return torchport::directed(                                                                    \
+        torchport::Round::MODE, [](double a, double b) { return a - b; }, x, y);                   \
+  }                                                                                                \
+  __forceinline__ double __dmul_##R(double x, double y) {                                          \
+    return torchport::directed(                                                                    \
+        torchport::Round::MODE, [](double a, double b) { return a * b; }, x, y);                   \
+  }                                                                                                \
+  __forceinline__ double __ddiv_##R(double x, double y) {                                          \
+    return torchport::directed(                                                                    \
+        torchport::Round::MODE, [](double a, double b) { return a / b; }, x, y);                   \
+  }                                                                                                \
+  __forceinline__ double __drcp_##R(double x) {                                                    \
+    return __ddiv_##R(1.0, x);                                                                     \
+  }                                                                                                \
+  __forceinline__ double __dsqrt_##R(double x) {                                                   \
+    return torchport::directed(                                                                    \
+        torchport::Round::MODE, [](double a) { return std::sqrt(a); }, x);                         \
+  }                                                                                                \
+  __forceinline__ double __fma_##R(double x, double y, double z) {                                 \
+    return torchport::directed(                                                                    \
         torchport::Round::MODE, [](double a, double b, double c) { return std::fma(a, b, c); }, x, \
-        y, z);                                                                           \
-  }                                                                                      \
-  __forceinline__ float __double2float_##R(double x) {                                   \
-    return x == x ? torchport::to_float<torchport::Round::MODE>(x) : static_cast<float>(x); \
+        y, z);                                                                                     \
+  }                                                                                                \
+  __forceinline__ float __double2float_##R(double x) {                                             \
+    return x == x ? torchport::to_float<torchport::Round::MODE>(x) : static_cast<float>(x);        \
   }
 TORCHPORT_ROUNDED(rz, kZero)
 TORCHPORT_ROUNDED(ru, kUp)
@@ -198,9 +215,21 @@ __forceinline__ double __dadd_rn(double x, double y) {
 __forceinline__ double __dsub_rn(double x, double y) {
   return torchport::unfused(torchport::unfused(x) - torchport::unfused(y));
 }
-__forceinline__ double __dmul_rn(double x, double y) { return torchport::unfused(x * y); }
-__forceinline__ double __ddiv_rn(double x, double y) { return x / y; }
-__forceinline__ double __drcp_rn(double x) { return 1.0 / x; }
-__forceinline__ double __dsqrt_rn(double x) { return __builtin_sqrt(x); }
-__forceinline__ double __fma_rn(double x, double y, double z) { return __builtin_fma(x, y, z); }
-__forceinline__ float __double2float_rn(double x) { return static_cast<float>(x); }
+__forceinline__ double __dmul_rn(double x, double y) {
+  return torchport::unfused(x * y);
+}
+__forceinline__ double __ddiv_rn(double x, double y) {
+  return x / y;
+}
+__forceinline__ double __drcp_rn(double x) {
+  return 1.0 / x;
+}
+__forceinline__ double __dsqrt_rn(double x) {
+  return __builtin_sqrt(x);
+}
+__forceinline__ double __fma_rn(double x, double y, double z) {
+  return __builtin_fma(x, y, z);
+}
+__forceinline__ float __double2float_rn(double x) {
+  return static_cast<float>(x);
+}

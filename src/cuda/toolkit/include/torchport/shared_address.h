@@ -1,6 +1,6 @@
 // Addresses of shared memory in 32 bits, as PTX has them. Shared variables of a block lie where the
-// host's linker and allocator put them, so the upper half of an address is kept beside: one entry for
-// each part of the 4 GiB that 32 bits reach, written where a pointer becomes such an address.
+// host's linker and allocator put them, so the upper half of an address is kept beside: one entry
+// for each part of the 4 GiB that 32 bits reach, written where a pointer becomes such an address.
 #pragma once
 
 #include <initializer_list>
@@ -38,12 +38,12 @@ TORCHPORT_CC void* __cvta_shared_to_generic(size_t address) {
   return torchport::shared_pointer(address);
 }
 // Other memory has one address in every space.
-#define TORCHPORT_SPACE(NAME)                                                 \
-  TORCHPORT_CC size_t __cvta_generic_to_##NAME(const void* pointer) {         \
-    return reinterpret_cast<size_t>(pointer);                                 \
-  }                                                                           \
-  TORCHPORT_CC void* __cvta_##NAME##_to_generic(size_t address) {             \
-    return reinterpret_cast<void*>(address);                                  \
+#define TORCHPORT_SPACE(NAME)                                         \
+  TORCHPORT_CC size_t __cvta_generic_to_##NAME(const void* pointer) { \
+    return reinterpret_cast<size_t>(pointer);                         \
+  }                                                                   \
+  TORCHPORT_CC void* __cvta_##NAME##_to_generic(size_t address) {     \
+    return reinterpret_cast<void*>(address);                          \
   }
 TORCHPORT_SPACE(global)
 TORCHPORT_SPACE(constant)

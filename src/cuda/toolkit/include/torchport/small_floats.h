@@ -5,8 +5,8 @@
 
 namespace torchport {
 
-// The bits of |x| in a format of kExponent and kMantissa bits whose exponent has no end; x is finite.
-// `rest` is what x lacks of the exact value: only its sign counts.
+// The bits of |x| in a format of kExponent and kMantissa bits whose exponent has no end; x is
+// finite. `rest` is what x lacks of the exact value: only its sign counts.
 template <int kExponent, int kMantissa>
 inline long long endless_magnitude_of(double x, Round mode, double rest = 0) {
   unsigned long long b = bits<unsigned long long>(x);
@@ -14,15 +14,18 @@ inline long long endless_magnitude_of(double x, Round mode, double rest = 0) {
   constexpr int kBias = (1 << (kExponent - 1)) - 1;
   int e = static_cast<int>(b >> 52 & 0x7ff) - 1023;
   unsigned long long sig = b & 0xfffffffffffffull;
-  if (e > -1023) sig |= 1ull << 52;
-  else e = -1022;
+  if (e > -1023)
+    sig |= 1ull << 52;
+  else
+    e = -1022;
   // Two bits more, so that the rest is below the last one.
   sig <<= 2;
   if (rest != 0) sig = (rest < 0) != negative ? sig - 1 : sig + 1;
   if (sig == 0) return 0;
   int shift = 54 - kMantissa + (e < 1 - kBias ? 1 - kBias - e : 0);
   if (shift > 62) shift = 62;
-  unsigned long long kept = sig >> shift, cut = sig & ((1ull << shift) - 1), tie = 1ull << (shift - 1);
+  unsigned long long kept = sig >> shift, cut = sig & ((1ull << shift) - 1),
+                     tie = 1ull << (shift - 1);
   bool away = mode == Round::kNearest ? cut > tie || (cut == tie && (kept & 1))
               : mode == Round::kZero  ? false
                                       : cut && (mode == Round::kUp) != negative;
@@ -39,15 +42,18 @@ inline unsigned magnitude_of(double x, Round mode, double rest = 0) {
   bool negative = signbit(x);
   long long result = endless_magnitude_of<kExponent, kMantissa>(x, mode, rest);
   if (result < kInfinity) return static_cast<unsigned>(result);
-  bool to_infinity = mode == Round::kNearest || (mode != Round::kZero && (mode == Round::kUp) != negative);
+  bool to_infinity =
+      mode == Round::kNearest || (mode != Round::kZero && (mode == Round::kUp) != negative);
   return to_infinity ? kInfinity : kInfinity - 1;
 }
 
-// A 64-bit integer as a double that keeps what a later rounding needs: the last bit says "not exact".
+// A 64-bit integer as a double that keeps what a later rounding needs: the last bit says "not
+// exact".
 template <class Int>
 inline double odd_double(Int x) {
   bool negative = x < 0;
-  unsigned long long m = negative ? 0ull - static_cast<unsigned long long>(x) : static_cast<unsigned long long>(x);
+  unsigned long long m =
+      negative ? 0ull - static_cast<unsigned long long>(x) : static_cast<unsigned long long>(x);
   if (m >> 53) m = (m & ~0xfffull) | ((m & 0xfff) ? 0x1000 : 0);
   double d = static_cast<double>(m);
   return negative ? -d : d;
@@ -90,7 +96,8 @@ struct HalfBits {
   }
   static inline unsigned short narrow_to(double x, Round mode, double rest = 0) {
     if (x != x) return 0x7fff;
-    return static_cast<unsigned short>(magnitude_of<5, 10>(x, mode, rest) | (signbit(x) ? 0x8000u : 0u));
+    return static_cast<unsigned short>(magnitude_of<5, 10>(x, mode, rest) |
+                                       (signbit(x) ? 0x8000u : 0u));
   }
   // Sums and products of halves are exact in float or round there by enough bits (24 = 2 x 11 + 2).
   static __forceinline__ unsigned short product(float a, float b) { return narrow(a * b); }
@@ -118,7 +125,8 @@ struct BrainBits {
   }
   static inline unsigned short narrow_to(double x, Round mode, double rest = 0) {
     if (x != x) return 0x7fff;
-    return static_cast<unsigned short>(magnitude_of<8, 7>(x, mode, rest) | (signbit(x) ? 0x8000u : 0u));
+    return static_cast<unsigned short>(magnitude_of<8, 7>(x, mode, rest) |
+                                       (signbit(x) ? 0x8000u : 0u));
   }
   // A product below float's normal numbers would round twice.
   static __forceinline__ unsigned short product(float a, float b) {
@@ -147,8 +155,9 @@ inline unsigned char narrow_small(double x, Round mode, unsigned beyond = kLarge
   if (x != x) return static_cast<unsigned char>(kNan);
   constexpr unsigned kSign = 1u << (kExponent + kMantissa);
   long long m = std::isinf(x) ? 1 << 20 : endless_magnitude_of<kExponent, kMantissa>(x, mode);
-  return static_cast<unsigned char>((m > static_cast<long long>(kLargest) ? beyond : static_cast<unsigned>(m)) |
-                                    (signbit(x) ? kSign : 0u));
+  return static_cast<unsigned char>(
+      (m > static_cast<long long>(kLargest) ? beyond : static_cast<unsigned>(m)) |
+      (signbit(x) ? kSign : 0u));
 }
 
 // What the bits are worth, where all are numbers.
@@ -156,14 +165,15 @@ template <int kExponent, int kMantissa>
 inline float widen_small(unsigned b) {
   constexpr int kBias = (1 << (kExponent - 1)) - 1;
   unsigned e = b >> kMantissa & ((1u << kExponent) - 1), m = b & ((1u << kMantissa) - 1);
-  float f = e ? bits<float>((e + 127 - kBias) << 23 | m << (23 - kMantissa))
-              : static_cast<float>(m) * bits<float>(static_cast<unsigned>(128 - kBias - kMantissa) << 23);
+  float f =
+      e ? bits<float>((e + 127 - kBias) << 23 | m << (23 - kMantissa))
+        : static_cast<float>(m) * bits<float>(static_cast<unsigned>(128 - kBias - kMantissa) << 23);
   return b >> (kExponent + kMantissa) & 1 ? -f : f;
 }
 
 inline Round round_of(cudaRoundMode mode) {
-  return mode == cudaRoundNearest ? Round::kNearest
-         : mode == cudaRoundZero  ? Round::kZero
+  return mode == cudaRoundNearest  ? Round::kNearest
+         : mode == cudaRoundZero   ? Round::kZero
          : mode == cudaRoundPosInf ? Round::kUp
                                    : Round::kDown;
 }

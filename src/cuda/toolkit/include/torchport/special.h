@@ -1,5 +1,5 @@
-// Functions of CUDA that C++ has not: in double from series and Newton's method, in float rounded once
-// from double.
+// Functions of CUDA that C++ has not: in double from series and Newton's method, in float rounded
+// once from double.
 #pragma once
 
 #include "bits.h"
@@ -49,7 +49,8 @@ inline double tail_of_erfc(double x) {
   y = std::sqrt(std::fmax(-wanted - log(kSqrtPi * std::fmax(y, 0.6)), 0.3));
   for (int i = 0; i < 12; ++i) {
     double scaled = scaled_erfc(y), square = y * y;
-    double change = (log(scaled) - square - wanted - std::fma(y, y, -square)) * 0.5 * kSqrtPi * scaled;
+    double change =
+        (log(scaled) - square - wanted - std::fma(y, y, -square)) * 0.5 * kSqrtPi * scaled;
     y += change;
     if (std::fabs(change) < 1e-16 * y) break;
   }
@@ -137,7 +138,10 @@ inline Turn turn(double x) {
   double ss = std::fma(c, rest, s), cc = std::fma(-s, rest, c);
   double quarter = std::fmod(n, 4.0);
   int q = static_cast<int>(quarter) & 3;
-  Turn result = q == 0 ? Turn{ss, cc} : q == 1 ? Turn{cc, -ss} : q == 2 ? Turn{-ss, -cc} : Turn{-cc, ss};
+  Turn result = q == 0   ? Turn{ss, cc}
+                : q == 1 ? Turn{cc, -ss}
+                : q == 2 ? Turn{-ss, -cc}
+                         : Turn{-cc, ss};
   if (result.sine == 0) result.sine = std::copysign(0.0, x);
   if (result.cosine == 0) result.cosine = 0.0;
   return result;
@@ -176,7 +180,8 @@ inline double norm_of(int count, const T* parts) {
 
 }  // namespace torchport
 
-// One Newton step in twice the precision gives the root's reciprocal rounded once but for rare ties.
+// One Newton step in twice the precision gives the root's reciprocal rounded once but for rare
+// ties.
 TORCHPORT_C double rsqrt(double x) noexcept {
   double y = 1.0 / __builtin_sqrt(x);
   if (!(x > 1e-290 && x < 1e300)) return y;
@@ -184,20 +189,28 @@ TORCHPORT_C double rsqrt(double x) noexcept {
   double error = __builtin_fma(-p, y, 1.0) - rest * y;
   return __builtin_fma(0.5 * y, error, y);
 }
-TORCHPORT_C float rsqrtf(float x) noexcept { return torchport::approximate_rsqrt(x); }
-TORCHPORT_C double rcbrt(double x) noexcept { return 1.0 / cbrt(x); }
+TORCHPORT_C float rsqrtf(float x) noexcept {
+  return torchport::approximate_rsqrt(x);
+}
+TORCHPORT_C double rcbrt(double x) noexcept {
+  return 1.0 / cbrt(x);
+}
 TORCHPORT_C float rcbrtf(float x) noexcept {
   return torchport::plain_nan(static_cast<float>(1.0 / cbrt(static_cast<double>(x))));
 }
 
 // NAME of double and NAMEf of float from one expression in double.
-#define TORCHPORT_SPECIAL(NAME, ...)                                      \
-  TORCHPORT_C double NAME(double x) noexcept { return __VA_ARGS__; }      \
-  TORCHPORT_C float NAME##f(float y) noexcept {                           \
-    double x = y;                                                         \
-    return torchport::plain_nan(static_cast<float>(__VA_ARGS__));         \
-  }                                                                       \
-  TORCHPORT_CC float NAME(float x) { return NAME##f(x); }
+#define TORCHPORT_SPECIAL(NAME, ...)                              \
+  TORCHPORT_C double NAME(double x) noexcept {                    \
+    return __VA_ARGS__;                                           \
+  }                                                               \
+  TORCHPORT_C float NAME##f(float y) noexcept {                   \
+    double x = y;                                                 \
+    return torchport::plain_nan(static_cast<float>(__VA_ARGS__)); \
+  }                                                               \
+  TORCHPORT_CC float NAME(float x) {                              \
+    return NAME##f(x);                                            \
+  }
 TORCHPORT_SPECIAL(sinpi, torchport::checked_turn(x).sine)
 TORCHPORT_SPECIAL(cospi, torchport::checked_turn(x).cosine)
 TORCHPORT_SPECIAL(erfinv, torchport::inverse_erf(x))
@@ -219,23 +232,25 @@ TORCHPORT_C void sincospif(float x, float* s, float* c) noexcept {
   *s = torchport::plain_nan(static_cast<float>(t.sine));
   *c = torchport::plain_nan(static_cast<float>(t.cosine));
 }
-TORCHPORT_CC void sincospi(float x, float* s, float* c) { sincospif(x, s, c); }
+TORCHPORT_CC void sincospi(float x, float* s, float* c) {
+  sincospif(x, s, c);
+}
 
-#define TORCHPORT_NORMS(COUNT, NAME, PARAMETERS, PARAMETERSF, ...)                        \
-  TORCHPORT_C double NAME(PARAMETERS) noexcept {                                          \
-    const double parts[] = {__VA_ARGS__};                                                 \
-    return torchport::norm_of(COUNT, parts);                                              \
-  }                                                                                       \
-  TORCHPORT_C double r##NAME(PARAMETERS) noexcept {                                       \
-    const double parts[] = {__VA_ARGS__};                                                 \
-    return 1.0 / torchport::norm_of(COUNT, parts);                                        \
-  }                                                                                       \
-  TORCHPORT_C float NAME##f(PARAMETERSF) noexcept {                                       \
-    const float parts[] = {__VA_ARGS__};                                                  \
-    return torchport::plain_nan(static_cast<float>(torchport::norm_of(COUNT, parts)));    \
-  }                                                                                       \
-  TORCHPORT_C float r##NAME##f(PARAMETERSF) noexcept {                                    \
-    const float parts[] = {__VA_ARGS__};                                                  \
+#define TORCHPORT_NORMS(COUNT, NAME, PARAMETERS, PARAMETERSF, ...)                           \
+  TORCHPORT_C double NAME(PARAMETERS) noexcept {                                             \
+    const double parts[] = {__VA_ARGS__};                                                    \
+    return torchport::norm_of(COUNT, parts);                                                 \
+  }                                                                                          \
+  TORCHPORT_C double r##NAME(PARAMETERS) noexcept {                                          \
+    const double parts[] = {__VA_ARGS__};                                                    \
+    return 1.0 / torchport::norm_of(COUNT, parts);                                           \
+  }                                                                                          \
+  TORCHPORT_C float NAME##f(PARAMETERSF) noexcept {                                          \
+    const float parts[] = {__VA_ARGS__};                                                     \
+    return torchport::plain_nan(static_cast<float>(torchport::norm_of(COUNT, parts)));       \
+  }                                                                                          \
+  TORCHPORT_C float r##NAME##f(PARAMETERSF) noexcept {                                       \
+    const float parts[] = {__VA_ARGS__};                                                     \
     return torchport::plain_nan(static_cast<float>(1.0 / torchport::norm_of(COUNT, parts))); \
   }
 #define TORCHPORT_3(T) T x, T y, T z
@@ -245,7 +260,9 @@ TORCHPORT_NORMS(4, norm4d, TORCHPORT_4(double), TORCHPORT_4(float), x, y, z, w)
 #undef TORCHPORT_NORMS
 #undef TORCHPORT_3
 #undef TORCHPORT_4
-TORCHPORT_CC double norm(int count, const double* parts) { return torchport::norm_of(count, parts); }
+TORCHPORT_CC double norm(int count, const double* parts) {
+  return torchport::norm_of(count, parts);
+}
 TORCHPORT_CC float normf(int count, const float* parts) {
   return torchport::plain_nan(static_cast<float>(torchport::norm_of(count, parts)));
 }
@@ -255,7 +272,9 @@ TORCHPORT_CC double rnorm(int count, const double* parts) {
 TORCHPORT_CC float rnormf(int count, const float* parts) {
   return torchport::plain_nan(static_cast<float>(1.0 / torchport::norm_of(count, parts)));
 }
-TORCHPORT_C double rhypot(double x, double y) noexcept { return 1.0 / hypot(x, y); }
+TORCHPORT_C double rhypot(double x, double y) noexcept {
+  return 1.0 / hypot(x, y);
+}
 TORCHPORT_C float rhypotf(float x, float y) noexcept {
   const float parts[] = {x, y};
   return torchport::plain_nan(static_cast<float>(1.0 / torchport::norm_of(2, parts)));
