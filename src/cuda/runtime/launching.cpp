@@ -14,6 +14,8 @@
 #include "cuda/runtime/state.h"
 #include "cuda/runtime/streams.h"
 
+extern "C" const char torchport_cuda_packed = 0;
+
 namespace torchport::cuda {
 
 namespace {
@@ -220,8 +222,8 @@ int call_by_address(const void* function, const Sizes& sizes, void** arguments,
 
 }  // namespace
 
-int call_with(const void* function, const Sizes& sizes, void** arguments) {
-  return call_by_address(function, sizes, arguments, nullptr, nullptr);
+int call_with(const void* function, const Sizes& sizes, void** arguments, const ::dim3* cluster) {
+  return call_by_address(function, sizes, arguments, cluster, nullptr);
 }
 
 int record_call(const cudaKernelNodeParams& p, NodeWork& work) {
