@@ -14,7 +14,9 @@
 #include "cuda/runtime/state.h"
 #include "cuda/runtime/streams.h"
 
-extern "C" const char torchport_cuda_packed = 0;
+extern "C" {
+__attribute__((visibility("default"))) extern const char torchport_cuda_packed = 0;
+}
 
 namespace torchport::cuda {
 
