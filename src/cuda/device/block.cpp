@@ -272,7 +272,8 @@ void Block::yield() {
     sched_yield();  // what it waits for may be done by another block
   }
   // After an assertion threads may wait for what will not come.
-  if (launch_->failed || (launch_->error != 0 && yields_ > kPatience)) switch_to(&root_);
+  if (launch_->error != 0 && yields_ > kPatience) launch_->fail(launch_->error, "");
+  if (launch_->failed) switch_to(&root_);
   make_ready(&me);
   switch_to(started_ < threads_ ? start() : next());
 }

@@ -65,6 +65,11 @@ class Block {
   [[nodiscard]] bool runs_kernel() const { return running_ != nullptr && running_ != &root_; }
   // Whether a launch is in the hands of this block now; thread safe.
   [[nodiscard]] bool runs(const Launch& launch) const { return runs_ == &launch; }
+  // Whether an address lies on the stack of the thread that runs.
+  [[nodiscard]] bool is_local(const void* address) const {
+    const auto* at = static_cast<const char*>(address);
+    return at >= running_->low && at < running_->high;
+  }
   // Leaves the kernel if the launch has failed.
   void leave_if_failed();
   // Of a handler of signals: where the program is to go on, on the stack of the thread that runs.

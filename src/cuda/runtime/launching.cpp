@@ -14,6 +14,10 @@
 #include "cuda/runtime/state.h"
 #include "cuda/runtime/streams.h"
 
+extern "C" {
+__attribute__((visibility("default"))) extern const char torchport_cuda_packed = 0;
+}
+
 namespace torchport::cuda {
 
 namespace {
@@ -220,8 +224,8 @@ int call_by_address(const void* function, const Sizes& sizes, void** arguments,
 
 }  // namespace
 
-int call_with(const void* function, const Sizes& sizes, void** arguments) {
-  return call_by_address(function, sizes, arguments, nullptr, nullptr);
+int call_with(const void* function, const Sizes& sizes, void** arguments, const ::dim3* cluster) {
+  return call_by_address(function, sizes, arguments, cluster, nullptr);
 }
 
 int record_call(const cudaKernelNodeParams& p, NodeWork& work) {

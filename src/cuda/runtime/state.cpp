@@ -22,6 +22,7 @@ namespace {
 
 thread_local int error_of_thread = 0;
 thread_local int device_of_thread = 0;
+thread_local bool thread_uses_device = false;
 
 std::vector<std::unique_ptr<DeviceState>> make_devices() {
   const char* text = std::getenv(device::kVariable);
@@ -92,8 +93,13 @@ int use_device() {
   if (count_of_devices() == 0) return cudaErrorNoDevice;
   DeviceState& state = current_state();
   state.active = true;
+  thread_uses_device = true;
   if (state.unavailable) return cudaErrorDevicesUnavailable;
   return state.error_is_known ? state.error.load() : 0;
+}
+
+bool uses_device_on_this_thread() {
+  return thread_uses_device;
 }
 
 int wait_for_device() {

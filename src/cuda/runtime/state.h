@@ -53,11 +53,15 @@ DeviceState& current_state();
 // context. A call that waits for the device also lets what kernels print appear.
 int use_device();
 int wait_for_device();
+// Whether this thread of the host has used a device by the runtime: then it has a context.
+bool uses_device_on_this_thread();
 // A kernel ended with an error. Programs see it when they wait for the device; `text` goes to the
 // standard error at once.
 void set_device_error(int device, int error, const std::string& kernel, const std::string& text);
 
 // Calls a kernel of any type with the addresses of its arguments.
-int call_with(const void* function, const Sizes& sizes, void** arguments);
+// `cluster`: the size of clusters that the launch asks for; null: none.
+int call_with(const void* function, const Sizes& sizes, void** arguments,
+              const ::dim3* cluster = nullptr);
 
 }  // namespace torchport::cuda

@@ -13,6 +13,7 @@
 
 #include "torchport/kernel.h"
 
+#include "torchport/address_spaces.h"
 #include "torchport/atomics.h"
 #include "torchport/block_functions.h"
 #include "torchport/functions.h"

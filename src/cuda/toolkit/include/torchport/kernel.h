@@ -88,8 +88,28 @@ void load_argument(void* value, T& parameter) {
 }
 inline void load_argument(void* /*value*/, Unnamed /*parameter*/) {}
 
+// Arguments that lie in one buffer, each where its alignment puts it (cuLaunchKernel's `extra`): the
+// first value is this number's address, the second the buffer's.
+extern "C" TORCHPORT_CUDA_API const char torchport_cuda_packed;
+struct PackedArguments {
+  std::size_t at = 0;
+  template <class T>
+  void* next(char* buffer) {
+    at = (at + alignof(T) - 1) / alignof(T) * alignof(T);
+    void* found = buffer + at;
+    at += sizeof(T);
+    return found;
+  }
+};
+
 template <class... T>
 void load_arguments(void** values, T&&... parameters) {
+  if (sizeof...(T) > 0 && *values == &torchport_cuda_packed) {
+    auto* buffer = static_cast<char*>(values[1]);
+    PackedArguments packed;
+    (load_argument(packed.next<std::remove_reference_t<T>>(buffer), parameters), ...);
+    return;
+  }
   (load_argument(*values++, parameters), ...);
 }
 
