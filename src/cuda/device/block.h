@@ -81,9 +81,6 @@ class Block {
   [[nodiscard]] Launch& launch() { return *launch_; }
   // Ends the kernel: the launch has this error. Does not return.
   [[noreturn]] void fail(int error, const std::string& text);
-  [[nodiscard]] bool is_on_stack(const void* address) const {
-    return address >= running_->low && address < running_->high;
-  }
   // Where a fault at `address` may come from: the stack of a thread was too small.
   [[nodiscard]] bool is_stack_overflow(const void* address) const {
     return pool_.is_guard(address);

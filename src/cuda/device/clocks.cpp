@@ -6,8 +6,6 @@
 #include "torchport/atomics.h"
 #include "torchport/block_functions.h"
 
-extern "C" __thread char torchport_cuda_dynamic_shared[];
-
 namespace torchport::cuda {
 
 unsigned long long device_nanoseconds() {
@@ -20,17 +18,6 @@ unsigned long long device_nanoseconds() {
 unsigned long long device_clock() {
   // 1.755 GHz, in whole numbers.
   return device_nanoseconds() / 1000 * 1755 + device_nanoseconds() % 1000 * 1755 / 1000;
-}
-
-bool is_local(const void* address) {
-  const Block* block = Block::current();
-  return block != nullptr && block->is_on_stack(address);
-}
-
-bool is_dynamic_shared(const void* address) {
-  const Block* block = Block::current();
-  const char* begin = torchport_cuda_dynamic_shared;
-  return block != nullptr && address >= begin && address < begin + block->launch().sizes.shared;
 }
 
 void lock_wide_atomics(bool lock) {

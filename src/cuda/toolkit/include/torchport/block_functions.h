@@ -9,9 +9,6 @@ namespace torchport::cuda {
 
 // How many threads of the block that have not ended pass true. Waits as __syncthreads().
 TORCHPORT_CUDA_API int count_in_block(bool predicate, const Site& site);
-// Whether an address lies on the stack of this thread, or in the dynamic shared memory of its block.
-TORCHPORT_CUDA_API bool is_local(const void* address);
-TORCHPORT_CUDA_API bool is_dynamic_shared(const void* address);
 // Nanoseconds and cycles of the device's clocks.
 TORCHPORT_CUDA_API unsigned long long device_clock();
 TORCHPORT_CUDA_API unsigned long long device_nanoseconds();
@@ -47,20 +44,6 @@ inline void __nanosleep(unsigned /*nanoseconds*/) { ::torchport::cuda::yield(); 
 // Work of the launch before is done when a kernel begins.
 inline void cudaGridDependencySynchronize() {}
 inline void cudaTriggerProgrammaticLaunchCompletion() {}
-
-// The space of an address. Static shared variables are told apart from global memory by nobody; programs
-// ask before they use instructions for one space, which do not differ here.
-inline unsigned __isLocal(const void* address) {
-  return ::torchport::cuda::is_local(address) ? 1U : 0U;
-}
-inline unsigned __isShared(const void* address) {
-  return ::torchport::cuda::is_dynamic_shared(address) ? 1U : 0U;
-}
-inline unsigned __isConstant(const void* /*address*/) { return 0U; }
-inline unsigned __isGridConstant(const void* /*address*/) { return 0U; }
-inline unsigned __isGlobal(const void* address) {
-  return __isLocal(address) != 0U || __isShared(address) != 0U ? 0U : 1U;
-}
 
 // The number of lanes of a warp.
 constexpr int warpSize = 32;
