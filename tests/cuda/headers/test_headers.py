@@ -93,6 +93,32 @@ def words_that_differ(real: str | None, ours: str | None) -> list[tuple[str, str
     return [(a, b) for a, b in zip(one, other, strict=True) if a != b]
 
 
+def test_instructions_of_ptx(tmp_path: Path) -> None:
+    program = tmp_path / "instructions"
+    source = HERE / "instructions.cu"
+    command = [recorded.TORCHPORT, "nvcc", "-w", "-O1", "-std=c++17", source, "-o", program]
+    subprocess.run(command, check=True, timeout=300)
+    found = recorded.run(program, "")
+    assert found == {"cudaSuccess": "0 of 1348 wrong"}
+
+
+def test_an_instruction_that_is_not_there_is_refused_where_it_runs(tmp_path: Path) -> None:
+    source, program = tmp_path / "a.cu", tmp_path / "a"
+    source.write_text(
+        "#include <cstdio>\n__global__ void k(int n) {\n"
+        'if (n > 1) asm volatile("wgmma.fence.sync.aligned;");\n}\n'
+        "int main(int count, char**) { k<<<1, 1>>>(count);\n"
+        'printf("waited: %s\\n", cudaGetErrorName(cudaDeviceSynchronize())); }\n'
+    )
+    command = [recorded.TORCHPORT, "nvcc", source, "-o", program]
+    subprocess.run(command, check=True, timeout=300)
+    assert recorded.run(program, "") == {"waited": "cudaSuccess"}
+    found = recorded.run(program, "reached")
+    assert found["waited"] == "cudaErrorLaunchFailure"
+    said = "the PTX instruction `wgmma.fence.sync.aligned` is not available on virtual devices"
+    assert f"{said} ({source}:3)" in found["<error>"]
+
+
 @pytest.mark.parametrize("name", ["products", "fragments", "matrix_moves", "small_floats"])
 def test_programs_print_what_the_gpu_printed(tmp_path: Path, name: str) -> None:
     found = recorded.run(recorded.build(name, ["-O1"], tmp_path), "")
