@@ -58,6 +58,7 @@ std::string ld(Reading& r) {
 }
 
 std::string st(Reading& r) {
+  if (r.take("async") || r.take("bulk")) return r.refuse(), "";
   const Access access = take_access(r);
   (void)r.take_one({"v2", "v4", "v8"});
   const std::string type = r.take_type();
@@ -143,7 +144,7 @@ std::string bulk(Reading& r) {
     return ";";
   }
   const std::vector<std::string>& words = r.item().words;
-  if (words.size() < 5) return r.refuse(), "";
+  if (words.size() < 5 || r.take("tensor")) return r.refuse(), "";
   const auto is_shared = [](const std::string& word) { return word.starts_with("shared"); };
   const bool to_shared = is_shared(words[3]);
   const bool from_shared = is_shared(words[4]);
@@ -161,7 +162,7 @@ std::string bulk(Reading& r) {
 
 // cp.async: at once. Its groups are always done.
 std::string cp(Reading& r) {
-  if (!r.take("async")) return r.refuse(), "";
+  if (r.take("reduce") || !r.take("async")) return r.refuse(), "";
   if (r.take("bulk")) return bulk(r);
   if (r.take("mbarrier")) return arrives(r);
   if (r.take("commit_group") || r.take("wait_all")) return ";";
@@ -194,6 +195,17 @@ std::string fence(Reading& r) {
   (void)nothing(r);
   return "::__threadfence_system();";
 }
+// A block is the only one of its cluster.
+std::string mapa(Reading& r) {
+  (void)nothing(r);
+  r.need(3, 3);
+  return call("set_bits", {}, {r.target(0), r.source(1)});
+}
+std::string getctarank(Reading& r) {
+  (void)nothing(r);
+  r.need(2, 2);
+  return call("set_bits", {}, {r.target(0), "0u"});
+}
 std::string createpolicy(Reading& r) {
   (void)nothing(r);
   return call("set_bits", {}, {r.target(0), "0ull"});
@@ -216,6 +228,8 @@ const std::vector<Family>& memory_family() {
       {"membar", fence},
       {"fence", fence},
       {"createpolicy", createpolicy},
+      {"mapa", mapa},
+      {"getctarank", getctarank},
   };
   return family;
 }

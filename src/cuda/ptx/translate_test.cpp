@@ -116,7 +116,11 @@ TEST_CASE("what cannot be done is refused by name") {
             "mbarrier.nosuch.shared.b64"));
   CHECK(has(refused(statement("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0], [%0];",
                               {}, {{"", "l", "p"}})),
-            "cp.async.bulk.tensor"));
+            "bulk_group` is not available"));
+  CHECK(has(translated(statement(
+                "{ .reg .pred p; mov.pred p, %%is_explicit_cluster; selp.u32 %0, 1, 0, p; }",
+                {{"", "=r", "x"}})),
+            "::torchport::ptx::none()"));
   CHECK(has(refused(statement("shfl.down.b32 %0, %1, 1, 31;", {{"", "=r", "x"}}, {{"", "r", "y"}})),
             "without .sync"));
   CHECK(has(refused(statement("add.nosuch.u32 %0, %1, %1;", {{"", "=r", "x"}}, {{"", "r", "y"}})),
