@@ -230,6 +230,8 @@ std::string Reading::predicate(std::size_t i) {
 std::string Reading::predicate(const Operand& operand) {
   if (operand.kind == OperandKind::kRegister || operand.kind == OperandKind::kInteger)
     return fmt::format("({}static_cast<bool>({}))", operand.negated ? "!" : "", operand.text);
+  if (operand.kind == OperandKind::kSpecial)
+    return fmt::format("({}static_cast<bool>({}))", operand.negated ? "!" : "", source(operand));
   refuse("has an operand that is no predicate");
   return "false";
 }

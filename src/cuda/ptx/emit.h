@@ -85,5 +85,6 @@ struct Family {
 [[nodiscard]] const std::vector<Family>& memory_family();
 [[nodiscard]] const std::vector<Family>& warp_family();
 [[nodiscard]] const std::vector<Family>& matrix_family();
+[[nodiscard]] const std::vector<Family>& barrier_family();
 
 }  // namespace torchport::cuda::ptx

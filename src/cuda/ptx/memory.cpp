@@ -58,6 +58,7 @@ std::string ld(Reading& r) {
 }
 
 std::string st(Reading& r) {
+  if (r.take("async") || r.take("bulk")) return r.refuse(), "";
   const Access access = take_access(r);
   (void)r.take_one({"v2", "v4", "v8"});
   const std::string type = r.take_type();
@@ -118,9 +119,52 @@ std::string red(Reading& r) {
   return atomic(r, false);
 }
 
+// cp.async.mbarrier.arrive: the copies before it are done, so the thread has come. Without .noinc
+// it is waited for only because of this instruction.
+std::string arrives(Reading& r) {
+  if (!r.take("arrive")) return r.refuse(), "";
+  const bool counted = r.take("noinc");
+  r.take_all({"shared", "shared::cta", "b64"});
+  r.need(1, 1);
+  const std::string at = r.address(0, true);
+  return counted ? call("mbarrier_arrive", {}, {"torchport_none", at, "1u", "0u", "false"}) : ";";
+}
+
+// cp.async.bulk: at once; a barrier of the block hears of it.
+std::string bulk(Reading& r) {
+  if (r.take("commit_group")) return ";";
+  if (r.take("wait_group")) {
+    (void)r.take("read");
+    r.need(1, 1);
+    return ";";
+  }
+  if (r.take("prefetch")) {
+    r.take_all({"L2", "global"});
+    r.take_prefix("L2::");
+    return ";";
+  }
+  const std::vector<std::string>& words = r.item().words;
+  if (words.size() < 5 || r.take("tensor")) return r.refuse(), "";
+  const auto is_shared = [](const std::string& word) { return word.starts_with("shared"); };
+  const bool to_shared = is_shared(words[3]);
+  const bool from_shared = is_shared(words[4]);
+  r.take_all({"shared::cluster", "shared::cta", "shared::cta", "global"});
+  const bool tells = r.take("mbarrier::complete_tx::bytes");
+  (void)r.take("bulk_group");
+  r.take_prefix("L2::");
+  r.need(tells ? 4 : 3, tells ? 5 : 4);
+  if (!r.error().empty()) return {};
+  return call(
+      "cp_async_bulk", {},
+      {r.address(0, to_shared), r.address(1, from_shared),
+       fmt::format("static_cast<unsigned>({})", r.source(2)), tells ? r.address(3, true) : ""});
+}
+
 // cp.async: at once. Its groups are always done.
 std::string cp(Reading& r) {
-  if (!r.take("async") || r.take("bulk") || r.take("mbarrier")) return r.refuse(), "";
+  if (r.take("reduce") || !r.take("async")) return r.refuse(), "";
+  if (r.take("bulk")) return bulk(r);
+  if (r.take("mbarrier")) return arrives(r);
   if (r.take("commit_group") || r.take("wait_all")) return ";";
   if (r.take("wait_group")) {
     r.need(1, 1);
@@ -151,6 +195,17 @@ std::string fence(Reading& r) {
   (void)nothing(r);
   return "::__threadfence_system();";
 }
+// A block is the only one of its cluster.
+std::string mapa(Reading& r) {
+  (void)nothing(r);
+  r.need(3, 3);
+  return call("set_bits", {}, {r.target(0), r.source(1)});
+}
+std::string getctarank(Reading& r) {
+  (void)nothing(r);
+  r.need(2, 2);
+  return call("set_bits", {}, {r.target(0), "0u"});
+}
 std::string createpolicy(Reading& r) {
   (void)nothing(r);
   return call("set_bits", {}, {r.target(0), "0ull"});
@@ -173,6 +228,8 @@ const std::vector<Family>& memory_family() {
       {"membar", fence},
       {"fence", fence},
       {"createpolicy", createpolicy},
+      {"mapa", mapa},
+      {"getctarank", getctarank},
   };
   return family;
 }

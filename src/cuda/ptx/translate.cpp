@@ -23,9 +23,9 @@ using ptx::ItemKind;
 const ptx::Emit* emitter_of(std::string_view name) {
   static const std::map<std::string_view, ptx::Emit> table = [] {
     std::map<std::string_view, ptx::Emit> all;
-    for (const auto* family :
-         {&ptx::arithmetic_family(), &ptx::bits_family(), &ptx::conversion_family(),
-          &ptx::memory_family(), &ptx::warp_family(), &ptx::matrix_family()})
+    for (const auto* family : {&ptx::arithmetic_family(), &ptx::bits_family(),
+                               &ptx::conversion_family(), &ptx::memory_family(),
+                               &ptx::warp_family(), &ptx::matrix_family(), &ptx::barrier_family()})
       for (const ptx::Family& one : *family) all.emplace(one.name, one.emit);
     return all;
   }();
@@ -171,7 +171,7 @@ std::string refusing_statement(std::string_view why) {
     if (c == '"' || c == '\\') text += '\\';
     text += c == '\n' ? ' ' : c;
   }
-  return fmt::format("::torchport::cuda::trap(\"{}\")", text);
+  return fmt::format("{}refuse(\"{}\", __builtin_FILE(), __builtin_LINE())", ptx::kPtx, text);
 }
 
 }  // namespace torchport::cuda

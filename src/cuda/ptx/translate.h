@@ -14,7 +14,8 @@ namespace torchport::cuda {
 // is not PTX, and names the instruction that virtual devices do not have.
 [[nodiscard]] base::Result<std::string> translate_asm(const AsmStatement& statement);
 
-// The statement that a program can contain but not reach: it ends the kernel with these words.
+// The statement that a program can contain but not reach: it ends the kernel with these words and
+// the line.
 [[nodiscard]] std::string refusing_statement(std::string_view why);
 
 }  // namespace torchport::cuda

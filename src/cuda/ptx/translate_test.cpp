@@ -111,10 +111,16 @@ TEST_CASE("special registers, of statements with and without operands") {
 TEST_CASE("what cannot be done is refused by name") {
   CHECK(has(refused(statement("wgmma.fence.sync.aligned;")),
             "`wgmma.fence.sync.aligned` is not available"));
-  CHECK(has(refused(statement("mbarrier.init.shared.b64 [%0], %1;", {},
+  CHECK(has(refused(statement("mbarrier.nosuch.shared.b64 [%0], %1;", {},
                               {{"", "r", "p"}, {"", "r", "n"}})),
-            "mbarrier.init.shared.b64"));
-  CHECK(has(refused(statement("cp.async.bulk.commit_group;")), "cp.async.bulk"));
+            "mbarrier.nosuch.shared.b64"));
+  CHECK(has(refused(statement("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0], [%0];",
+                              {}, {{"", "l", "p"}})),
+            "bulk_group` is not available"));
+  CHECK(has(translated(statement(
+                "{ .reg .pred p; mov.pred p, %%is_explicit_cluster; selp.u32 %0, 1, 0, p; }",
+                {{"", "=r", "x"}})),
+            "::torchport::ptx::none()"));
   CHECK(has(refused(statement("shfl.down.b32 %0, %1, 1, 31;", {{"", "=r", "x"}}, {{"", "r", "y"}})),
             "without .sync"));
   CHECK(has(refused(statement("add.nosuch.u32 %0, %1, %1;", {{"", "=r", "x"}}, {{"", "r", "y"}})),
@@ -145,7 +151,8 @@ TEST_CASE("text that is not PTX") {
 }
 
 TEST_CASE("the words of a refusal are a literal") {
-  CHECK(refusing_statement("no \"x\\y\"\n") == "::torchport::cuda::trap(\"no \\\"x\\\\y\\\" \")");
+  CHECK(refusing_statement("no \"x\\y\"\n") ==
+        "::torchport::ptx::refuse(\"no \\\"x\\\\y\\\" \", __builtin_FILE(), __builtin_LINE())");
 }
 
 }  // namespace torchport::cuda

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ptx_arithmetic.h"
+#include "ptx_barrier.h"
 #include "ptx_conversion.h"
 #include "ptx_matrix.h"
 #include "ptx_memory.h"

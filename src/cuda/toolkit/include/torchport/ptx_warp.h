@@ -103,6 +103,12 @@ __forceinline__ bool elect(D& d, unsigned mask, const Site& site) {
 
 // A thread ends; its kernel goes on.
 using cuda::exit_thread;
+// The kernel ends, because of an instruction that virtual devices do not have.
+[[noreturn]] __attribute__((cold)) inline void refuse(const char* why, const char* file, int line) {
+  char text[512];
+  __builtin_snprintf(text, sizeof(text), "%s (%s:%d)", why, file, line);
+  cuda::trap(text);
+}
 
 // ---- Special registers ----
 inline unsigned block_number() {

@@ -16,6 +16,9 @@ struct SharedParts {
 inline thread_local SharedParts shared_parts{};
 
 inline unsigned shared_address(const volatile void* pointer) {
+  // Half of an address is none for the compiler: it has to know that others will reach what lies
+  // there.
+  __asm__ volatile("" : "+r"(pointer) : : "memory");
   const unsigned long long p = reinterpret_cast<unsigned long long>(pointer);
   // Programs add to an address, so the next part is known as well.
   for (unsigned long long at : {p, p + (1ull << kSharedPartBits)})
@@ -26,7 +29,9 @@ inline unsigned shared_address(const volatile void* pointer) {
 inline char* shared_pointer(unsigned long long address) {
   const unsigned low = static_cast<unsigned>(address);
   const unsigned long long upper = shared_parts.upper[low >> kSharedPartBits];
-  return reinterpret_cast<char*>(upper << 32 | low);
+  char* pointer = reinterpret_cast<char*>(upper << 32 | low);
+  __asm__ volatile("" : "+r"(pointer) : : "memory");
+  return pointer;
 }
 
 }  // namespace torchport

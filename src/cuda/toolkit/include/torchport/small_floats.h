@@ -73,10 +73,13 @@ struct HalfBits {
     float f = __builtin_ia32_vcvtph2ps(v8hi{static_cast<short>(h)})[0];
     return f == f ? f : float_nan();
 #else
-    // The exponent moves by a product, which takes subnormals along.
-    float f = bits<float>(static_cast<unsigned>(h & 0x7fff) << 13) * 5.192296858534828e33f;
-    if ((h & 0x7c00) == 0x7c00) f = h & 0x3ff ? float_nan() : INFINITY;
-    return h & 0x8000 && f == f ? -f : f;
+    // Without a branch and without a subnormal float, which a kernel may flush.
+    const unsigned magnitude = static_cast<unsigned>(h & 0x7fff) << 13;
+    const float small = static_cast<float>(static_cast<int>(h & 0x3ff)) * 5.9604645e-8f;
+    unsigned b = h & 0x7c00 ? magnitude + 0x38000000u : bits<unsigned>(small);
+    b = magnitude >= 0x0f800000u ? 0x7f800000u : b;
+    b |= static_cast<unsigned>(h & 0x8000) << 16;
+    return bits<float>(magnitude > 0x0f800000u ? 0x7fffffffu : b);
 #endif
   }
   static __forceinline__ unsigned short narrow(float f) {
