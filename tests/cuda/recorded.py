@@ -60,7 +60,7 @@ def run(path: Path, argument: str) -> dict[str, Any]:
             unique = f"{name} ({again})"
         found[unique] = value
     if done.stderr:
-        found["<error>"] = done.stderr
+        found["<error>"] = done.stderr.replace(str(PROGRAMS), "PATH")
     if done.returncode:
         found["<status>"] = done.returncode
     return found
