@@ -109,8 +109,14 @@ double in_texels(float coordinate, long size, cudaTextureAddressMode mode, bool 
 struct Axis {
   long first = 0;  // texels; -1: the border
   long second = 0;
-  double weight = 0;  // of the second
+  long weight = 0;  // of the second, of 256
 };
+constexpr long kSteps = 256;
+
+// A part of a weight, rounded.
+long part_of(long weight, long of) {
+  return (weight * of + kSteps / 2) / kSteps;
+}
 
 Axis axis_of(const Texture& texture, int which, float coordinate, long size, bool linear) {
   const auto mode = texture.how.addressMode[which];
@@ -120,11 +126,10 @@ Axis axis_of(const Texture& texture, int which, float coordinate, long size, boo
     const long at = index_of(static_cast<long>(std::floor(x)), size, mode, normalized);
     return {at, at, 0};
   }
-  constexpr double kSteps = 256;
-  const double fixed = std::floor((x - 0.5) * kSteps + 0.5);
-  const long first = static_cast<long>(std::floor(fixed / kSteps));
+  const long fixed = static_cast<long>(std::floor((x - 0.5) * kSteps + 0.5));
+  const long first = fixed >= 0 ? fixed / kSteps : -((kSteps - 1 - fixed) / kSteps);
   return {index_of(first, size, mode, normalized), index_of(first + 1, size, mode, normalized),
-          (fixed - static_cast<double>(first) * kSteps) / kSteps};
+          fixed - first * kSteps};
 }
 
 Texel texel_at(const Texture& texture, long x, long y, long z) {
@@ -209,22 +214,38 @@ Texel sample(cudaTextureObject_t object, int dimensions, float x, float y, float
     az = {at, at, 0};
   }
   if (!linear) return texel_at(texture, ax.first, ay.first, az.first);
+  // The weights of eight texels are whole numbers again: those of pairs of axes are rounded, and what is
+  // left is the weight of the nearer texels.
+  const long a = ax.weight;
+  const long b = ay.weight;
+  const long c = az.weight;
+  const long ab = part_of(a, b);
+  const long ac = part_of(a, c);
+  const long bc = part_of(b, c);
+  const long abc = part_of(bc, a);
+  const std::array<long, 8> weights{kSteps - a - b - c + ab + ac + bc - abc,
+                                    a - ab - ac + abc,
+                                    b - ab - bc + abc,
+                                    ab - abc,
+                                    c - ac - bc + abc,
+                                    ac - abc,
+                                    bc - abc,
+                                    abc};
   std::array<double, 4> sum{};
   Texel texel{};
-  for (const bool far_z : {false, true}) {
-    const double wz = far_z ? az.weight : 1 - az.weight;
-    for (const bool far_y : {false, true}) {
-      const double wy = wz * (far_y ? ay.weight : 1 - ay.weight);
-      for (const bool far_x : {false, true}) {
-        const double weight = wy * (far_x ? ax.weight : 1 - ax.weight);
-        if (weight == 0) continue;
-        texel = texel_at(texture, far_x ? ax.second : ax.first, far_y ? ay.second : ay.first,
-                         far_z ? az.second : az.first);
-        for (std::size_t i = 0; i < 4; ++i) sum[i] += weight * static_cast<double>(texel.floats[i]);
-      }
-    }
+  for (std::size_t corner = 0; corner < weights.size(); ++corner) {
+    if (weights[corner] == 0) continue;
+    texel = texel_at(texture, (corner & 1U) != 0 ? ax.second : ax.first,
+                     (corner & 2U) != 0 ? ay.second : ay.first,
+                     (corner & 4U) != 0 ? az.second : az.first);
+    for (std::size_t i = 0; i < 4; ++i)
+      sum[i] += static_cast<double>(weights[corner]) / kSteps * static_cast<double>(texel.floats[i]);
   }
-  for (std::size_t i = 0; i < 4; ++i) texel.floats[i] = static_cast<float>(sum[i]);
+  // Bytes as floats are filtered to 16 bits.
+  constexpr double kMost = 65535;
+  const bool in_16_bits = texture.format.f == cudaChannelFormatKindUnsigned && texture.format.x == 8;
+  for (std::size_t i = 0; i < 4; ++i)
+    texel.floats[i] = static_cast<float>(in_16_bits ? std::floor(sum[i] * kMost + 0.5) / kMost : sum[i]);
   return texel;
 }
 
