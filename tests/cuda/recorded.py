@@ -59,8 +59,12 @@ def run(path: Path, argument: str) -> dict[str, Any]:
             again += 1
             unique = f"{name} ({again})"
         found[unique] = value
-    if done.stderr:
-        found["<error>"] = done.stderr
+    # What a virtual device says besides is no difference.
+    said = "".join(
+        line for line in done.stderr.splitlines(keepends=True) if not line.startswith("torchport: ")
+    )
+    if said:
+        found["<error>"] = said.replace(str(PROGRAMS), "PATH")
     if done.returncode:
         found["<status>"] = done.returncode
     return found

@@ -145,8 +145,10 @@ void Block::faulted() {
   if (is_stack_overflow(fault.address))
     what = fmt::format("its stack of {} KiB is full (a recursion that does not end, or large local arrays)",
                        (running_->high - running_->low) / 1024);
-  fail(fault.error, fmt::format("block ({}, {}, {}), thread ({}, {}, {}): {}", place_.x, place_.y,
-                                place_.z, at.x, at.y, at.z, what));
+  // In a plain loop over threads the compiler may be ahead of what it has stored.
+  const char* others = running_->one_thread || launch_->sizes.block.x == 1 ? "" : " or behind it in its row";
+  fail(fault.error, fmt::format("block ({}, {}, {}), thread ({}, {}, {}){}: {}", place_.x, place_.y,
+                                place_.z, at.x, at.y, at.z, others, what));
 }
 
 void Block::abandoned() {

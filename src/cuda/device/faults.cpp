@@ -17,6 +17,7 @@
 #include "cuda/device/block.h"
 #include "cuda/device/division.h"
 #include "cuda/device/error_codes.h"
+#include "cuda/device/instructions.h"
 #include "cuda/device/watch.h"
 
 namespace torchport::cuda {
@@ -83,6 +84,21 @@ bool was_write(const ucontext_t& context) {
 #endif
 }
 
+// The processor says no address where a vector is not aligned, and where an address is none at all.
+void refused_without_address(const ucontext_t& context, Fault& fault) {
+  fault.access = Fault::kUses;
+#if defined(__x86_64__)
+  std::uint64_t address = 0;
+  if (!vector_operand(context.uc_mcontext.gregs, address)) return;
+  constexpr std::uint64_t kVector = 16;
+  constexpr unsigned kBitsOfAddresses = 47;
+  fault.address = reinterpret_cast<const void*>(address);
+  if (address >> kBitsOfAddresses == 0 && address % kVector != 0) fault.error = kMisaligned;
+#else
+  (void)context;
+#endif
+}
+
 void chain(int signal, siginfo_t* info, void* context) {
   const struct sigaction& old = before[static_cast<std::size_t>(signal)];
   if ((old.sa_flags & SA_SIGINFO) != 0) {
@@ -101,10 +117,11 @@ void on_fault(int signal, siginfo_t* info, void* data) {
   if (!own) return chain(signal, info, data);
   if (signal == SIGFPE && finish_division(context)) return;
   block->fault.address = info->si_addr;
-  block->fault.writes = was_write(context);
+  block->fault.access = was_write(context) ? Fault::kWrites : Fault::kReads;
   block->fault.error = signal == SIGILL   ? kIllegalInstruction
                        : signal == SIGFPE ? kLaunchFailure
                                           : kIllegalAddress;
+  if (signal == SIGSEGV && info->si_code == SI_KERNEL) refused_without_address(context, block->fault);
   go_on_in(context, block->landing_stack(), &land_after_fault);
 }
 
@@ -180,10 +197,15 @@ void describe_addresses_by(Describe function) {
 std::string describe(const Fault& fault) {
   if (fault.error == kIllegalInstruction) return "an instruction that the host does not have";
   if (fault.error == kLaunchFailure) return "an arithmetic error";
+  if (fault.error == kMisaligned)
+    return fmt::format("uses a vector at address {}, which is not aligned", fmt::ptr(fault.address));
+  if (fault.access == Fault::kUses && fault.address == nullptr)
+    return "uses an address that is none: it has bits above those of any memory";
   const Describe function = describe_address;
   std::string known = function == nullptr ? std::string() : function(fault.address);
   if (!known.empty()) known.insert(0, ": ");
-  return fmt::format("{} address {}, where no memory is{}", fault.writes ? "writes to" : "reads from",
+  static constexpr std::array<const char*, 3> kAccesses{"reads from", "writes to", "uses"};
+  return fmt::format("{} address {}, where no memory is{}", kAccesses[fault.access],
                      fmt::ptr(fault.address), known);
 }
 

@@ -15,7 +15,7 @@ class Block;
 struct Fault {
   const void* address = nullptr;
   int error = 0;  // a cudaError_t
-  bool writes = false;
+  enum Access : unsigned char { kReads, kWrites, kUses } access = kReads;
 };
 
 // Says what the runtime knows of an address; empty: nothing.

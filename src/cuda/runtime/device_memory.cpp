@@ -43,7 +43,7 @@ std::size_t DeviceMemory::total() const {
     outside->memory(device_, &left, &all);
     return all;
   }
-  return device_state(device_).profile->memory;
+  return device_state(device_).memory;
 }
 
 void DeviceMemory::info(std::size_t& left, std::size_t& all) const {

@@ -61,8 +61,10 @@ bool release(void* data) {
 // GCC's name of a function as nvcc writes it: void <unnamed>::f(int), without the lambda that a
 // kernel's body has become.
 std::string readable(std::string name) {
-  if (const auto lambda = name.find("::<lambda("); lambda != std::string::npos)
+  if (const auto lambda = name.find("::<lambda("); lambda != std::string::npos) {
     name.erase(lambda);
+    name.insert(0, "void ");
+  }
   constexpr std::string_view kAnonymous = "{anonymous}";
   for (auto at = name.find(kAnonymous); at != std::string::npos; at = name.find(kAnonymous))
     name.replace(at, kAnonymous.size(), "<unnamed>");

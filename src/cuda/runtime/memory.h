@@ -47,6 +47,8 @@ void add_range(const Range& range);
 std::optional<Range> take_range(const void* begin, std::initializer_list<Owner> owners);
 // The range that contains an address.
 std::optional<Range> range_of(const void* address);
+// The last range that was taken out and contained an address.
+std::optional<Range> freed_range_of(const void* address);
 // The one of a device whose end is nearest before the address; for messages.
 std::optional<Range> range_before(const void* address);
 std::vector<Range> ranges_of_device(int device);

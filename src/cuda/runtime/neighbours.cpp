@@ -19,12 +19,14 @@ std::string beside(const void* address) {
   const auto* at = static_cast<const char*>(address);
   constexpr std::uintptr_t kNearNull = 65536;
   if (reinterpret_cast<std::uintptr_t>(at) < kNearNull) return "a null pointer";
+  if (const auto freed = freed_range_of(address))
+    return fmt::format("byte {} of {} that was freed", at - freed->begin, name_of(*freed));
   for (int i = 0; i < count_of_devices(); ++i) {
     if (!memory_of(i).has(address)) continue;
     const auto before = range_before(address);
     if (!before || before->device != i || !memory_of(i).has(before->begin))
       return "it is memory of the device that was freed, or never allocated";
-    return fmt::format("{} bytes behind the end of {}, or memory that was freed",
+    return fmt::format("{} bytes behind the end of {}",
                        at - (before->begin + before->bytes), name_of(*before));
   }
   return {};

@@ -171,7 +171,8 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char* con
     source.options.emplace_back(one);
   }
   if (!has_standard) source.options.emplace_back("-std=c++17");
-  source.text += "\nextern \"C\" __attribute__((visibility(\"default\"))) char torchport_module_mark = 0;\n";
+  source.text +=
+      "\nextern \"C\" { __attribute__((visibility(\"default\"))) char torchport_module_mark = 0; }\n";
   for (std::size_t i = 0; i < program->expressions.size(); ++i)
     source.text += fmt::format(
         "extern \"C\" __attribute__((visibility(\"default\"))) void* torchport_name_{}() "

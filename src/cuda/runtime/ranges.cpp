@@ -1,5 +1,6 @@
 // What is known of the addresses of this process.
 #include <algorithm>
+#include <deque>
 #include <shared_mutex>
 
 #include "cuda/runtime/memory.h"
@@ -12,7 +13,9 @@ namespace {
 struct Ranges {
   std::shared_mutex mutex;
   std::map<const char*, Range> all;
+  std::deque<Range> freed;  // the last ones
 };
+constexpr std::size_t kFreedKept = 256;
 Ranges& ranges() {
   static auto* const kRanges = new Ranges();
   return *kRanges;
@@ -33,7 +36,17 @@ std::optional<Range> take_range(const void* begin, std::initializer_list<Owner> 
     return std::nullopt;
   const Range range = found->second;
   ranges().all.erase(found);
+  ranges().freed.push_front(range);
+  if (ranges().freed.size() > kFreedKept) ranges().freed.pop_back();
   return range;
+}
+
+std::optional<Range> freed_range_of(const void* address) {
+  const auto* at = static_cast<const char*>(address);
+  const std::shared_lock lock(ranges().mutex);
+  for (const Range& range : ranges().freed)
+    if (at >= range.begin && at < range.begin + range.bytes) return range;
+  return std::nullopt;
 }
 
 std::optional<Range> range_before(const void* address) {

@@ -40,6 +40,7 @@ std::vector<std::unique_ptr<DeviceState>> make_devices() {
     made.push_back(std::make_unique<DeviceState>());
     made.back()->index = i;
     made.back()->profile = spec->profile;
+    made.back()->memory = spec->memory != 0 ? spec->memory : spec->profile->memory;
     made.back()->limits = first_limits(*spec->profile);
   }
   return made;

@@ -28,6 +28,7 @@ int last_error(bool forget);
 struct DeviceState {
   int index = 0;
   const devices::Profile* profile = nullptr;
+  std::uint64_t memory = 0;             // bytes
   std::array<std::size_t, 7> limits{};  // by cudaLimit
   unsigned flags = cudaDeviceMapHost;
   cudaFuncCache cache = cudaFuncCachePreferNone;

@@ -19,4 +19,5 @@
 #include "torchport/functions.h"
 #include "torchport/ptx.h"
 #include "torchport/runtime_templates.h"
+#include "torchport/textures.h"
 #include "torchport/warp_functions.h"
