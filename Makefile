@@ -50,6 +50,7 @@ bench_stamp := $(call stamp,$(venv)/.stamp-bench,deps/bench.lock deps/requiremen
 cluster_stamp := $(call stamp,build/cluster/.stamp,deps/cluster.txt deps/torch.txt deps/requirements.lock)
 suites_stamp := $(call stamp,build/suites/.stamp,deps/suites.txt deps/programs.txt deps/torch.txt deps/requirements.lock)
 programs_stamp := $(call stamp,build/programs/.stamp,deps/programs.txt deps/torch.txt deps/requirements.lock)
+triton_stamp := $(call stamp,build/triton/.stamp,deps/triton.txt deps/torch.txt deps/requirements.lock)
 vscode_stamp := $(call stamp,editors/vscode/node_modules/.stamp,editors/vscode/package-lock.json)
 linters_stamp := $(call stamp,build/linters/.stamp,deps/linters.lock)
 cuda_stamp := $(call stamp,$(cuda_build)/venv/.stamp-packages,deps/cuda-build.txt)
@@ -81,7 +82,7 @@ test: build apt-test ecosystem-small $(linters_stamp) ## run the unit tests, the
 	@$(py) -m pytest tests -q -m "alone and not long" --ignore tests/hostile
 
 .PHONY: test-all
-test-all: test test-long wheel test-ecosystem test-conformance test-programs test-cluster test-kinds test-runtime-build test-vsix ## run all tests: every package, operator and library, the wheel from nothing
+test-all: test test-long wheel test-ecosystem test-conformance test-programs test-cluster test-triton test-kinds test-runtime-build test-vsix ## run all tests: every package, operator and library, the wheel from nothing
 
 .PHONY: setup
 setup: apt-build $(parser_stamp) $(venv_stamp) $(torch_stamp) ## fetch everything that build, test and demo need
@@ -182,6 +183,12 @@ test-programs: build $(torch_stamp) $(programs_stamp) ## run and export timm, tr
 .PHONY: test-cluster
 test-cluster: build $(torch_stamp) $(cluster_stamp) ## run artefacts on a local Ray cluster, and read Triton's configurations by its schema
 	@build/cluster/bin/python -m pytest tests/deploy/cluster tests/deploy/artefacts/test_triton.py -q
+
+.PHONY: test-triton
+test-triton: build $(torch_stamp) $(triton_stamp) ## run Triton's kernels, and packages of them, on virtual devices
+	@cmake --install build/release --component program --prefix build/triton >/dev/null
+	@rm -f build/triton/lib/*/site-packages/torchport_virtual.pth  # .venv's is read, too
+	@build/triton/bin/python -m pytest tests/triton_language -q
 
 # SUITES="einops timm" limits it.
 .PHONY: test-suites
@@ -327,6 +334,10 @@ $(programs_stamp): $(torch_stamp)
 
 $(suites_stamp): $(torch_stamp)
 	@deps/install.sh suites
+	$(mark)
+
+$(triton_stamp): $(torch_stamp)
+	@deps/install.sh triton
 	$(mark)
 
 $(cluster_stamp): $(torch_stamp)

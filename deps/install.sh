@@ -9,6 +9,7 @@
 #   deps/install.sh programs       build/programs: .venv and the packages of deps/programs.txt
 #   deps/install.sh cluster        build/cluster: .venv and the packages of deps/cluster.txt
 #   deps/install.sh suites         build/suites: .venv and the packages of deps/suites.txt
+#   deps/install.sh triton         build/triton: .venv and the packages of deps/triton.txt
 #   deps/install.sh cuda-build     build/cuda-build/venv: the packages of deps/cuda-build.txt (5 GB)
 #   deps/install.sh linters        build/linters: the packages of deps/linters.lock
 #   deps/install.sh vscode         what builds the extension for VS Code, in editors/vscode/node_modules
@@ -171,6 +172,7 @@ install_above_venv() {
 install_programs() { install_above_venv programs; }
 install_cluster() { install_above_venv cluster; }
 install_suites() { install_above_venv suites; }
+install_triton() { install_above_venv triton; }
 
 # An environment of its own, with the build of torch for CUDA.
 install_cuda-build() {
@@ -207,6 +209,6 @@ install_vscode() {
 
 case "${1:-}" in
   apt) shift && install_apt "$@" ;;
-  parser | venv | torch | bench | programs | cluster | suites | cuda-build | linters | vscode) "install_$1" ;;
-  *) sed -n '2,15s/^# \{0,1\}//p' deps/install.sh >&2 && exit 2 ;;
+  parser | venv | torch | bench | programs | cluster | suites | triton | cuda-build | linters | vscode) "install_$1" ;;
+  *) sed -n '2,16s/^# \{0,1\}//p' deps/install.sh >&2 && exit 2 ;;
 esac

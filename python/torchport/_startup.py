@@ -21,7 +21,9 @@ _WATCHED = (
     "torch",
     "torch.cuda",
     "torch.utils.cpp_extension",
+    "torch._dynamo",
     "torch._inductor.codegen.common",
+    "triton",
 )
 _Step = Callable[[ModuleType], None]
 
@@ -52,16 +54,20 @@ def _around(name: str, loader: importlib.abc.Loader) -> _Around:
 
     if name == "torch":
         return _Around(loader, _loading.before_torch, _loading.after_torch)
-    extension = name == "torch.utils.cpp_extension"
-    after = _loading.after_cpp_extension if extension else compiling.install
-    return _Around(loader, lambda _: None, after)
+    after = {
+        "triton": _loading.after_triton,
+        "torch._dynamo": _loading.after_dynamo,
+        "torch.utils.cpp_extension": _loading.after_cpp_extension,
+        "torch._inductor.codegen.common": compiling.install,
+    }
+    return _Around(loader, lambda _: None, after[name])
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Wraps the loaders of torch, of torch.cuda, and of the modules that compile code."""
+    """Wraps the loaders of torch, of torch.cuda, of the modules that compile code, and of Triton."""
 
     def find_spec(self, name, path=None, target=None):  # type: ignore[no-untyped-def]
-        if not name.startswith("torch") or name not in _WATCHED:
+        if not name.startswith("t") or name not in _WATCHED:
             return None
         from torchport.virtual import _loading
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
@@ -57,6 +58,13 @@ def after_torch(torch: ModuleType) -> None:
 
         torch_c_shim.finish(torch)
         _prepare_extensions(torch)
+    native = sys.modules.get("torch._native.triton_utils")
+    if native is not None and not hidden():
+        # Since torch 2.13 some operators are Triton's kernels where Triton is installed: the CPU's
+        # kernels give the same results, and these need no interpreter.
+        native.deregister_op_overrides()
+    if "triton" in sys.modules:  # imported before the program asked for virtual devices
+        after_triton(sys.modules["triton"])
     if _watching.wanted():
         _watching.start(torch)
     elif not hidden() and _tells_lines(torch._ops.ops.torchport):
@@ -73,6 +81,20 @@ def _prepare_extensions(torch: ModuleType) -> None:
 
     extensions.prepare(root)
     extensions.set_environment()
+
+
+def after_triton(triton: ModuleType) -> None:
+    if not hidden():
+        from torchport.virtual import triton_kernels
+
+        triton_kernels.install(triton)
+
+
+def after_dynamo(dynamo: ModuleType) -> None:
+    if "triton" in sys.modules and not hidden():
+        from torchport.virtual import triton_kernels
+
+        triton_kernels.leave_alone(dynamo)
 
 
 def _tells_lines(native: Any) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import importlib
+import importlib.util
 import json
 import os
 import random
@@ -87,9 +88,13 @@ def find_lines(torch: ModuleType) -> None:
     own = str(Path(__file__).parents[1])
     # torch/_inductor/runtime/cache_dir_utils.py; its default folder ends with the user's name
     compiled = os.environ.get("TORCHINDUCTOR_CACHE_DIR") or f"{gettempdir()}/torchinductor_"
-    native.start_source_lines(
-        [str(Path(str(torch.__file__)).parent), own, compiled, "<frozen", "<string>"]
-    )
+    folders = [str(Path(str(torch.__file__)).parent), own, compiled, "<frozen", "<string>"]
+    triton = importlib.util.find_spec("triton")  # does not import it
+    if triton is not None and triton.origin:
+        folders.append(
+            f"{Path(triton.origin).parent}/"
+        )  # launches of its kernels are the program's
+    native.start_source_lines(folders)
     atexit.register(native.stop_source_lines)  # not while the interpreter shuts down
 
 

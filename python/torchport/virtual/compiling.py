@@ -48,6 +48,15 @@ def _empty_strided(torch: ModuleType, device: str) -> Any:
     return empty_strided
 
 
+def _keep_triton_operators() -> None:
+    """An operator of torch.library.triton_op stays one call in a graph, as for torch.export: its kernels
+    would become a part that only Triton's code generator can write."""
+    from torch.export import _trace
+
+    if hasattr(_trace, "custom_triton_ops_decomposition_disabled"):
+        vars(_trace)["custom_triton_ops_decomposition_disabled"] = lambda: True
+
+
 def _register_with_others(common: ModuleType, device: str) -> None:
     """Registers the device when inductor registers its own devices: the code generators can be
     imported only then."""
@@ -79,6 +88,7 @@ def _register(common: ModuleType, device: str) -> None:
         packaged = aot_inductor.code_generator(device)
 
     compiled_interface.register_calls(device)
+    _keep_triton_operators()
     _answer_for(device)
 
     def is_cpu(self: BaseSchedulerNode) -> bool:
