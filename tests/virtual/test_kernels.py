@@ -79,7 +79,7 @@ print("right")
 )
 def test_an_extension_with_kernels_runs(run_virtual, tmp_path) -> None:
     # As a build leaves it that was killed.
-    folder = tmp_path / "kernels_of_a_test_on_host"
+    folder = tmp_path / "kernels_of_a_test_torchport"
     folder.mkdir()
     (folder / "lock").touch()
     run = run_virtual(PROGRAM, devices="cuda:2", timeout=400, TORCH_EXTENSIONS_DIR=str(tmp_path))

@@ -1,24 +1,17 @@
-"""Compiles CUDA kernels of extensions for the host, without nvcc, to run them on virtual devices.
+"""Compiles single kernels for the host, for ``torch.cuda._compile_kernel`` and jiterator.
 
-``torch.utils.cpp_extension.load`` and ``load_inline`` compile CUDA sources with the C++ compiler
-instead of nvcc. Macros define CUDA's additions to C++ (include/torchport_host.h). Only a launch,
-``kernel<<<grid, block>>>(arguments)``, is not valid C++; this module rewrites it.
+Macros define CUDA's additions to C++ (include/torchport_host.h). Only a launch,
+``kernel<<<grid, block>>>(arguments)``, is not valid C++; this module rewrites it. Extensions are built
+by ``torchport nvcc`` instead (see extensions.py), which knows all of the language.
 """
 
 from __future__ import annotations
 
-import fcntl
-import functools
-import inspect
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 INCLUDE = Path(__file__).parent / "include"
-CUDA_SUFFIXES = (".cu", ".cuh")
 # These functions need the threads of a warp to run together, which the host does not do.
 UNSUPPORTED = re.compile(
     r"\b(__shfl\w*|__ballot\w*|__any_sync|__all_sync|__activemask|__syncwarp|wmma|cooperative_groups"
@@ -111,88 +104,6 @@ def for_host(source: str, name: str) -> str:
     return f'#include "torchport_host.h"\n#line 1 "{name}"\n{source}'
 
 
-def _host_sources(sources: list[str], folder: Path) -> list[str]:
-    result = []
-    for source in map(Path, sources):
-        if source.suffix not in CUDA_SUFFIXES:
-            result.append(str(source))
-            continue
-        text = for_host(source.read_text(encoding="utf-8"), source.name)
-        target = folder / (source.stem + ".cu.host.cpp")
-        if not target.is_file() or target.read_text(encoding="utf-8") != text:
-            target.write_text(text, encoding="utf-8")
-        result.append(str(target))
-    return result
-
-
 def host_flags(flags: Iterable[str] | None) -> list[str]:
     """The flags of nvcc that also apply to the host: macros, include paths and the standard."""
     return [flag for flag in flags or [] if flag.startswith(("-D", "-U", "-I", "-std"))]
-
-
-def _prepare(options: dict[str, Any], include: list[str]) -> None:
-    """Changes ``options`` to those of a build without nvcc."""
-    flags = host_flags(options.pop("extra_cuda_cflags", None))
-    options["extra_cflags"] = [*(options.get("extra_cflags") or []), *flags]
-    paths = [str(INCLUDE), *include, *(options.get("extra_include_paths") or [])]
-    options["extra_include_paths"] = list(dict.fromkeys(paths))
-    options["with_cuda"] = False
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Lets one process at a time build in a folder that no other program uses.
-
-    The file `lock`, by which torch does the same, stays behind when a build is killed, and the next
-    build would wait for it forever.
-    """
-    with (folder / "torchport.lock").open("w") as ours:
-        fcntl.flock(ours, fcntl.LOCK_EX)
-        (folder / "lock").unlink(missing_ok=True)
-        yield
-
-
-def install(extension: ModuleType) -> None:
-    """Makes torch.utils.cpp_extension compile CUDA sources for the host."""
-    load, load_inline = extension.load, extension.load_inline
-
-    def _folder(options: dict[str, Any]) -> Path:
-        """A folder for host builds only, so that the results of nvcc are not overwritten."""
-        if given := options.get("build_directory"):
-            folder = Path(given) / "on_host"
-            folder.mkdir(exist_ok=True)
-        else:
-            name, verbose = options["name"] + "_on_host", options.get("verbose", False)
-            folder = Path(extension._get_build_directory(name, verbose))
-        options["build_directory"] = str(folder)
-        return folder
-
-    def _listed(sources: Any) -> list[str]:
-        return [sources] if isinstance(sources, str) else [str(source) for source in sources or []]
-
-    @functools.wraps(load)
-    def load_for_host(*args: Any, **keywords: Any) -> Any:
-        options = inspect.signature(load).bind(*args, **keywords).arguments
-        sources = _listed(options["sources"])
-        has_cuda = any(source.endswith(CUDA_SUFFIXES) for source in sources)
-        if not (has_cuda or options.get("with_cuda")):
-            return load(*args, **keywords)
-        with _alone(_folder(options)):
-            options["sources"] = _host_sources(sources, Path(options["build_directory"]))
-            _prepare(options, [str(Path(source).resolve().parent) for source in sources])
-            return load(**options)
-
-    @functools.wraps(load_inline)
-    def load_inline_for_host(*args: Any, **keywords: Any) -> Any:
-        options = inspect.signature(load_inline).bind(*args, **keywords).arguments
-        name, cuda = options["name"], _listed(options.pop("cuda_sources", None))
-        if not (cuda or options.get("with_cuda")):  # C++ may call CUDA's runtime, too
-            return load_inline(*args, **keywords)
-        header = "#include <torch/types.h>\n#include <cuda.h>\n#include <cuda_runtime.h>\n"
-        host = [for_host(header + source, f"{name} (cuda_sources)") for source in cuda]
-        options["cpp_sources"] = [*_listed(options["cpp_sources"]), *host]
-        _prepare(options, [])
-        with _alone(_folder(options)):
-            return load_inline(**options)
-
-    vars(extension).update(load=load_for_host, load_inline=load_inline_for_host)

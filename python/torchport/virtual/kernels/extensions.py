@@ -106,7 +106,7 @@ def _install_builder(extension: ModuleType) -> None:
 
     @functools.wraps(names)
     def get_ext_filename(self: Any, ext_name: str) -> str:
-        path = names(self, ext_name)
+        path = str(names(self, ext_name))
         for one in self.extensions or []:
             if ext_name in (one.name, one.name.rpartition(".")[2]) and _needs_cuda(one):
                 return _marked(path)
@@ -151,12 +151,14 @@ def _wrapped(extension: ModuleType, function: Any, cuda_argument: str) -> Any:
 
 def install(extension: ModuleType) -> None:
     """Changes torch.utils.cpp_extension."""
-    extension.CUDA_HOME = str(toolkit())
-    # The compiler is the host's own, which fits itself.
-    extension._check_cuda_version = lambda *args: None
     _install_builder(extension)
-    extension.load = _wrapped(extension, extension.load, "sources")
-    extension.load_inline = _wrapped(extension, extension.load_inline, "cuda_sources")
+    vars(extension).update(
+        CUDA_HOME=str(toolkit()),
+        # The compiler is the host's own, which fits itself.
+        _check_cuda_version=lambda *args: None,
+        load=_wrapped(extension, extension.load, "sources"),
+        load_inline=_wrapped(extension, extension.load_inline, "cuda_sources"),
+    )
 
 
 def prepare(torch_root: Path) -> None:
