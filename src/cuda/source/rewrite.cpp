@@ -324,13 +324,33 @@ class Rewriter {
                               named, kNames, word(named), memory));
   }
 
+  // extern __shared__ T name[]; in a function, of which a template forgets the name for the linker: a
+  // reference to the dynamic shared memory.
+  bool dynamic_in_function(std::size_t begin, std::size_t i, std::size_t end) {
+    std::size_t bracket = i;
+    while (bracket < end && !is(bracket, "["))
+      bracket = is_closed(bracket) ? tokens_[bracket].partner + 1 : bracket + 1;
+    if (bracket >= end || end >= tokens_.size() || tokens_[bracket - 1].kind != TokenKind::kName)
+      return false;
+    const std::size_t name = bracket - 1;
+    for (std::size_t k = begin; k < name; ++k)
+      if (is(k, "extern") || k == i) drop(k);
+    edits_.insert(tokens_[name].begin, "(&");
+    edits_.insert(tokens_[name].end, ")");
+    edits_.insert(tokens_[end].begin,
+                  fmt::format(" = reinterpret_cast<decltype({})>({}torchport_cuda_dynamic_shared)",
+                              word(name), kNames));
+    return true;
+  }
+
   void shared(std::size_t i) {
     align_anywhere(i);
     const Declaration declared = scopes_.declaration(i);
     if (scopes_.has(declared, "extern")) {
-      edits_.replace(tokens_[i].begin, tokens_[i].end, "__thread");
       std::size_t end = i;
       while (end < tokens_.size() && !is(end, ";")) ++end;
+      if (!scopes_.is_namespace(i) && dynamic_in_function(declared.begin, i, end)) return;
+      edits_.replace(tokens_[i].begin, tokens_[i].end, "__thread");
       if (end < tokens_.size())
         edits_.insert(tokens_[end].begin, " __asm__(\"torchport_cuda_dynamic_shared\")");
       return;

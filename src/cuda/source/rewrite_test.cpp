@@ -125,7 +125,10 @@ TEST_CASE("shared memory belongs to the thread of the host that runs a block") {
                  "static thread_local float s[2][3];"));
   CHECK(contains(
       rewritten("__global__ void k() { extern __shared__ __align__(16) char s[]; }"),
-      "extern __thread __align__(16) char s[] __asm__(\"torchport_cuda_dynamic_shared\");"));
+      " char (&s)[] = reinterpret_cast<decltype(s)>(::torchport::cuda::torchport_cuda_dynamic_shared);"));
+  // Outside of functions the linker's name does it.
+  CHECK(contains(rewritten("extern __shared__ float s[]; __global__ void k() {}"),
+                 "extern __thread float s[] __asm__(\"torchport_cuda_dynamic_shared\");"));
 }
 
 TEST_CASE("device code of a file has internal linkage, but for -rdc=true") {

@@ -53,6 +53,10 @@ struct Kernel {
 extern "C" TORCHPORT_CUDA_API __thread Walk* torchport_cuda_walk
     __attribute__((tls_model("initial-exec")));
 
+// The dynamic shared memory of the block that this thread of the host runs.
+extern "C" TORCHPORT_CUDA_API __thread char torchport_cuda_dynamic_shared[232448]
+    __attribute__((aligned(1024)));
+
 // Leaves the sizes of the next kernel that this thread of the host calls. False, and the last error
 // is set, if no device has such a grid.
 TORCHPORT_CUDA_API bool configure(::dim3 grid, ::dim3 block, std::size_t shared = 0,
