@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 
 #include "cuda/runtime/memory.h"
-#include "cuda/runtime/outside.h"
+#include "runtime/device/cuda_devices.h"
 #include "cuda/runtime/state.h"
 
 namespace torchport::cuda {

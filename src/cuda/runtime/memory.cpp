@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "cuda/runtime/memory.h"
-#include "cuda/runtime/outside.h"
+#include "runtime/device/cuda_devices.h"
 #include "cuda/runtime/pools.h"
 #include "cuda/runtime/state.h"
 #include "cuda/runtime/streams.h"

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "cuda/runtime/limits.h"
-#include "cuda/runtime/outside.h"
+#include "runtime/device/cuda_devices.h"
 #include "cuda/runtime/pools.h"
 #include "cuda/runtime/printing.h"
 #include "devices/device_kind.h"

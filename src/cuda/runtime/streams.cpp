@@ -5,7 +5,7 @@
 #include <mutex>
 #include <set>
 
-#include "cuda/runtime/outside.h"
+#include "runtime/device/cuda_devices.h"
 #include "cuda/runtime/state.h"
 
 using namespace torchport::cuda;
