@@ -1,6 +1,6 @@
-#include "runtime/device/cuda_devices.h"
-
 #include <atomic>
+
+#include "runtime/device/cuda_devices.h"
 
 namespace torchport::cuda {
 

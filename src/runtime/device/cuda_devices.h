@@ -1,10 +1,9 @@
-// The devices of PyTorch, when its virtual devices (libtorchport_virtual.so) are in the process: then
-// both have one current device, one account of memory and one state of errors.
+// The devices of PyTorch, when its virtual devices (libtorchport_virtual.so) are in the process:
+// then both have one current device, one account of memory and one state of errors.
 //
 // Who loads both (python/torchport/virtual/kernels) gives torchport_virtual_devices() of
-// libtorchport_virtual.so to torchport_cuda_use_devices() of libtorchport_cuda.so. Without that call
-// CUDA's runtime keeps devices itself. All functions are thread safe; none
-// may throw.
+// libtorchport_virtual.so to torchport_cuda_use_devices() of libtorchport_cuda.so. Without that
+// call CUDA's runtime keeps devices itself. All functions are thread safe; none may throw.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +19,8 @@ struct Devices {
   int (*count)() = nullptr;
   int (*current)() = nullptr;
   void (*set_current)(int device) = nullptr;
-  // Memory beside the allocator's, as cudaMalloc takes it. `take` returns a number for `give`, or 0 if
-  // the device is full.
+  // Memory beside the allocator's, as cudaMalloc takes it. `take` returns a number for `give`, or 0
+  // if the device is full.
   std::uint64_t (*take)(int device, std::size_t bytes) = nullptr;
   void (*give)(int device, std::uint64_t taken) = nullptr;
   void (*memory)(int device, std::size_t* left, std::size_t* total) = nullptr;

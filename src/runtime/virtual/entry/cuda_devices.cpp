@@ -1,9 +1,10 @@
 // The virtual devices for CUDA's runtime: one current device, one account of memory, one state of
 // errors (runtime/device/cuda_devices.h).
+#include "runtime/device/cuda_devices.h"
+
 #include <c10/core/Device.h>
 #include <c10/util/Exception.h>
 
-#include "runtime/device/cuda_devices.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/streams.h"
 #include "runtime/virtual/errors/lost_by_kernels.h"
@@ -54,6 +55,7 @@ const torchport::cuda::Devices* torchport_virtual_devices() {
       .give = &give,
       .memory = &memory,
       .failed = &failed};
-  return Runtime::get().kind().type == c10::DeviceType::CUDA && Runtime::get().count() > 0 ? &kDevices
-                                                                                         : nullptr;
+  return Runtime::get().kind().type == c10::DeviceType::CUDA && Runtime::get().count() > 0
+             ? &kDevices
+             : nullptr;
 }

@@ -1,5 +1,4 @@
 #include "runtime/virtual/errors/device_errors.h"
-#include "runtime/virtual/errors/lost_by_kernels.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +13,7 @@
 #include "runtime/device/spec.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/streams.h"
+#include "runtime/virtual/errors/lost_by_kernels.h"
 #include "runtime/virtual/errors/runtime_error_words.h"
 #include "runtime/virtual/errors/runtime_errors.h"
 #include "runtime/virtual/watch/source_lines.h"
