@@ -143,10 +143,12 @@ void Block::faulted() {
   const ::uint3 at = thread_index();
   std::string what = describe(fault);
   if (is_stack_overflow(fault.address))
-    what = fmt::format("its stack of {} KiB is full (a recursion that does not end, or large local arrays)",
-                       (running_->high - running_->low) / 1024);
+    what = fmt::format(
+        "its stack of {} KiB is full (a recursion that does not end, or large local arrays)",
+        (running_->high - running_->low) / 1024);
   // In a plain loop over threads the compiler may be ahead of what it has stored.
-  const char* others = running_->one_thread || launch_->sizes.block.x == 1 ? "" : " or behind it in its row";
+  const char* others =
+      running_->one_thread || launch_->sizes.block.x == 1 ? "" : " or behind it in its row";
   fail(fault.error, fmt::format("block ({}, {}, {}), thread ({}, {}, {}){}: {}", place_.x, place_.y,
                                 place_.z, at.x, at.y, at.z, others, what));
 }

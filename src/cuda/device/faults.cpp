@@ -63,11 +63,13 @@ std::uintptr_t program_counter(const ucontext_t& context) {
 // Lets the thread go on in a function, on the stack that it has, from its beginning.
 void go_on_in(ucontext_t& context, char* stack, void (*function)()) {
   constexpr std::size_t kAlignment = 16;
-  const auto top = (reinterpret_cast<std::uintptr_t>(stack) - 4 * kAlignment) / kAlignment * kAlignment;
+  const auto top =
+      (reinterpret_cast<std::uintptr_t>(stack) - 4 * kAlignment) / kAlignment * kAlignment;
 #if defined(__x86_64__)
   constexpr greg_t kDirection = 0x400;
   context.uc_mcontext.gregs[REG_RSP] = static_cast<greg_t>(top - sizeof(void*));
-  context.uc_mcontext.gregs[REG_RIP] = static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(function));
+  context.uc_mcontext.gregs[REG_RIP] =
+      static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(function));
   context.uc_mcontext.gregs[REG_EFL] &= ~kDirection;
 #else
   context.uc_mcontext.sp = top;
@@ -121,7 +123,8 @@ void on_fault(int signal, siginfo_t* info, void* data) {
   block->fault.error = signal == SIGILL   ? kIllegalInstruction
                        : signal == SIGFPE ? kLaunchFailure
                                           : kIllegalAddress;
-  if (signal == SIGSEGV && info->si_code == SI_KERNEL) refused_without_address(context, block->fault);
+  if (signal == SIGSEGV && info->si_code == SI_KERNEL)
+    refused_without_address(context, block->fault);
   go_on_in(context, block->landing_stack(), &land_after_fault);
 }
 
@@ -139,9 +142,8 @@ int add_library(dl_phdr_info* info, std::size_t /*size*/, void* /*data*/) {
   const std::string_view name = info->dlpi_name == nullptr ? "" : info->dlpi_name;
   static constexpr std::array<std::string_view, 5> kNames{"libc.so", "libstdc++", "ld-linux",
                                                           "libtorchport_cuda", "libpthread"};
-  if (std::none_of(kNames.begin(), kNames.end(), [&](std::string_view one) {
-        return name.find(one) != std::string_view::npos;
-      }))
+  if (std::none_of(kNames.begin(), kNames.end(),
+                   [&](std::string_view one) { return name.find(one) != std::string_view::npos; }))
     return 0;
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const auto& part = info->dlpi_phdr[i];
@@ -154,7 +156,7 @@ int add_library(dl_phdr_info* info, std::size_t /*size*/, void* /*data*/) {
 
 void install() {
   dl_iterate_phdr(&add_library, nullptr);
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   sigemptyset(&action.sa_mask);
   action.sa_sigaction = &on_fault;
@@ -198,7 +200,8 @@ std::string describe(const Fault& fault) {
   if (fault.error == kIllegalInstruction) return "an instruction that the host does not have";
   if (fault.error == kLaunchFailure) return "an arithmetic error";
   if (fault.error == kMisaligned)
-    return fmt::format("uses a vector at address {}, which is not aligned", fmt::ptr(fault.address));
+    return fmt::format("uses a vector at address {}, which is not aligned",
+                       fmt::ptr(fault.address));
   if (fault.access == Fault::kUses && fault.address == nullptr)
     return "uses an address that is none: it has bits above those of any memory";
   const Describe function = describe_address;

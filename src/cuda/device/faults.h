@@ -1,9 +1,9 @@
-// What a kernel does that the host's processor refuses: accesses of memory that is not there, divisions
-// by zero.
+// What a kernel does that the host's processor refuses: accesses of memory that is not there,
+// divisions by zero.
 //
-// A handler of the signal lets the thread of the kernel go on in Block::faulted(), on its own stack from
-// the beginning, so that it leaves the kernel as any error does. A division goes on with what a GPU
-// computes. Faults outside of kernels go to the handlers that were there before.
+// A handler of the signal lets the thread of the kernel go on in Block::faulted(), on its own stack
+// from the beginning, so that it leaves the kernel as any error does. A division goes on with what
+// a GPU computes. Faults outside of kernels go to the handlers that were there before.
 #pragma once
 
 #include <string>
@@ -23,7 +23,8 @@ using Describe = std::string (*)(const void* address);
 void describe_addresses_by(Describe describe);
 std::string describe(const Fault& fault);
 
-// The thread of the host that calls runs blocks from now on. Installs the handlers at the first call.
+// The thread of the host that calls runs blocks from now on. Installs the handlers at the first
+// call.
 void watch_thread(Block* block);
 void forget_thread(Block* block);
 // The signal by which a thread leaves a kernel that has failed.

@@ -26,8 +26,7 @@ void FiberPool::let_stacks_be(std::size_t bytes) {
 }
 
 void FiberPool::forget() {
-  for (const auto& one : all_)
-    munmap(one->low - page(), stack_bytes_ + page());
+  for (const auto& one : all_) munmap(one->low - page(), stack_bytes_ + page());
   all_.clear();
   free_.clear();
 }

@@ -13,11 +13,11 @@ namespace torchport::cuda {
 
 // ModRM and what follows it.
 struct Operand {
-  unsigned operation = 0;       // the middle field
+  unsigned operation = 0;  // the middle field
   bool is_register = false;
-  unsigned number = 0;          // of the register
-  std::uint64_t address = 0;    // of memory
-  std::size_t length = 0;       // bytes from ModRM on
+  unsigned number = 0;        // of the register
+  std::uint64_t address = 0;  // of memory
+  std::size_t length = 0;     // bytes from ModRM on
 };
 // `rex` has the bits of a REX prefix. `behind`: bytes of the instruction behind the operand.
 Operand operand_at(const std::uint8_t* code, unsigned rex, const greg_t* registers,

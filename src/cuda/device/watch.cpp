@@ -23,10 +23,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto kLong = 200ms;   // from then on ctrl-C is ours
+constexpr auto kLong = 200ms;  // from then on ctrl-C is ours
 constexpr auto kLook = 50ms;
-constexpr auto kAgain = 5ms;    // while threads are to leave
-constexpr auto kRest = 1s;      // after the last launch the thread sleeps
+constexpr auto kAgain = 5ms;  // while threads are to leave
+constexpr auto kRest = 1s;    // after the last launch the thread sleeps
 
 std::atomic<bool> interrupt = false;
 
@@ -102,8 +102,8 @@ class Watch {
       const auto age = now - one.begin;
       if (age > kLong && !has_handler_) take_interrupts();
       if (limit_ > 0 && age > std::chrono::duration<double>(limit_) && !one.launch->failed)
-        one.launch->fail(kLaunchTimeout, fmt::format("runs longer than {}={:g} seconds",
-                                                     kSecondsVariable, limit_));
+        one.launch->fail(kLaunchTimeout,
+                         fmt::format("runs longer than {}={:g} seconds", kSecondsVariable, limit_));
       if (interrupt && has_handler_ && !one.launch->failed) {
         one.launch->interrupted = true;
         one.launch->fail(0, "abandoned, because the program was interrupted");
@@ -116,11 +116,11 @@ class Watch {
   }
 
   void take_interrupts() {
-    struct sigaction now{};
+    struct sigaction now {};
     sigaction(SIGINT, nullptr, &now);
     if ((now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_IGN) return;
     interrupt = false;
-    struct sigaction action{};
+    struct sigaction action {};
     action.sa_handler = &on_interrupt;
     action.sa_flags = SA_RESTART;
     sigemptyset(&action.sa_mask);
@@ -140,7 +140,7 @@ class Watch {
   bool started_ = false;
   bool sleeps_ = false;
   bool has_handler_ = false;
-  struct sigaction before_{};
+  struct sigaction before_ {};
   double limit_ = seconds_limit();
 };
 

@@ -1,9 +1,10 @@
-// Ends kernels that run too long: by ctrl-C, and after TORCHPORT_KERNEL_SECONDS if the variable is set.
+// Ends kernels that run too long: by ctrl-C, and after TORCHPORT_KERNEL_SECONDS if the variable is
+// set.
 //
-// A thread looks at the launches that run, some times a second. While one takes long, the process has
-// a handler for SIGINT that leaves the kernels; then the signal goes to the handler that was there
-// before. Threads are made to leave by a signal of their own, but only where they run the program's
-// code: within a library they may hold a lock.
+// A thread looks at the launches that run, some times a second. While one takes long, the process
+// has a handler for SIGINT that leaves the kernels; then the signal goes to the handler that was
+// there before. Threads are made to leave by a signal of their own, but only where they run the
+// program's code: within a library they may hold a lock.
 #pragma once
 
 #include "cuda/device/launch.h"

@@ -86,8 +86,8 @@ int make_array(cudaArray_t* array, const cudaChannelFormatDesc* format, cudaExte
   made->flags = flags;
   made->device = current_device();
   made->element = element;
-  made->data = static_cast<char*>(allocate_on_device(
-      made->device, made->width_bytes() * made->rows() * made->slices()));
+  made->data = static_cast<char*>(
+      allocate_on_device(made->device, made->width_bytes() * made->rows() * made->slices()));
   if (made->data == nullptr) return cudaErrorMemoryAllocation;
   *array = made.release();
   const std::scoped_lock lock(mutex);
@@ -149,7 +149,8 @@ cudaError_t cudaFreeArray(cudaArray_t array) {
     if (arrays().erase(array) == 0) return told(cudaErrorInvalidResourceHandle);
   }
   if (array->owns && take_range(array->data, {Owner::kDevice}))
-    memory_of(array->device).free(array->data, array->width_bytes() * array->rows() * array->slices());
+    memory_of(array->device)
+        .free(array->data, array->width_bytes() * array->rows() * array->slices());
   delete array;
   return told(use_device());
 }
@@ -179,8 +180,8 @@ cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const v
                                      cudaStream_t stream) {
   return told(to_array(to, x, y, from, pitch, width, height, kind, stream, false));
 }
-cudaError_t cudaMemcpy2DFromArray(void* to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
-                                  size_t width, size_t height, cudaMemcpyKind kind) {
+cudaError_t cudaMemcpy2DFromArray(void* to, size_t pitch, cudaArray_const_t from, size_t x,
+                                  size_t y, size_t width, size_t height, cudaMemcpyKind kind) {
   return told(from_array(to, pitch, from, x, y, width, height, kind, nullptr, true));
 }
 cudaError_t cudaMemcpy2DFromArrayAsync(void* to, size_t pitch, cudaArray_const_t from, size_t x,

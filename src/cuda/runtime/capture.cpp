@@ -46,12 +46,11 @@ int unsafe_in_capture() {
   int error = 0;
   for (const auto& one : captures()) {
     const bool mine = one->thread == std::this_thread::get_id();
-    const bool forbids =
-        one->mode == cudaStreamCaptureModeGlobal
-            ? mode_of_thread == cudaStreamCaptureModeGlobal ||
-                  (mine && mode_of_thread == cudaStreamCaptureModeThreadLocal)
-            : one->mode == cudaStreamCaptureModeThreadLocal && mine &&
-                  mode_of_thread != cudaStreamCaptureModeRelaxed;
+    const bool forbids = one->mode == cudaStreamCaptureModeGlobal
+                             ? mode_of_thread == cudaStreamCaptureModeGlobal ||
+                                   (mine && mode_of_thread == cudaStreamCaptureModeThreadLocal)
+                             : one->mode == cudaStreamCaptureModeThreadLocal && mine &&
+                                   mode_of_thread != cudaStreamCaptureModeRelaxed;
     if (!forbids) continue;
     one->valid = false;
     error = cudaErrorStreamCaptureUnsupported;
@@ -159,11 +158,12 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   if (error == 0) {
     // All ends of the graph are to be where this stream is.
     std::set<const CUgraphNode_st*> inner;
-    for (const auto& node : capture->graph->nodes) inner.insert(node->after.begin(), node->after.end());
+    for (const auto& node : capture->graph->nodes)
+      inner.insert(node->after.begin(), node->after.end());
     for (const auto& node : capture->graph->nodes) {
-      const bool joined = inner.count(node.get()) != 0 ||
-                          std::find(found->last.begin(), found->last.end(), node.get()) !=
-                              found->last.end();
+      const bool joined =
+          inner.count(node.get()) != 0 ||
+          std::find(found->last.begin(), found->last.end(), node.get()) != found->last.end();
       if (!joined) error = cudaErrorStreamCaptureUnjoined;
     }
   }
@@ -191,8 +191,8 @@ cudaError_t cudaStreamGetCaptureInfo_v3(cudaStream_t stream, cudaStreamCaptureSt
   const std::scoped_lock lock(mutex);
   if (is_default(stream)) return told(implicit_in_capture());
   if (!found->capture) return cudaSuccess;
-  *status = found->capture->valid ? cudaStreamCaptureStatusActive
-                                  : cudaStreamCaptureStatusInvalidated;
+  *status =
+      found->capture->valid ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusInvalidated;
   if (id != nullptr) *id = found->capture->id;
   if (graph != nullptr) *graph = found->capture->graph;
   if (dependencies != nullptr) *dependencies = found->last.data();
@@ -207,7 +207,8 @@ cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t stream, cudaStreamCaptureSt
   return cudaStreamGetCaptureInfo_v3(stream, status, id, graph, dependencies, nullptr, count);
 }
 
-cudaError_t cudaStreamUpdateCaptureDependencies_v2(cudaStream_t stream, cudaGraphNode_t* dependencies,
+cudaError_t cudaStreamUpdateCaptureDependencies_v2(cudaStream_t stream,
+                                                   cudaGraphNode_t* dependencies,
                                                    const cudaGraphEdgeData*, size_t count,
                                                    unsigned int flags) {
   CUstream_st* found = stream_of(stream);
@@ -220,7 +221,8 @@ cudaError_t cudaStreamUpdateCaptureDependencies_v2(cudaStream_t stream, cudaGrap
 }
 
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
-  if (mode == nullptr || *mode < cudaStreamCaptureModeGlobal || *mode > cudaStreamCaptureModeRelaxed)
+  if (mode == nullptr || *mode < cudaStreamCaptureModeGlobal ||
+      *mode > cudaStreamCaptureModeRelaxed)
     return told(cudaErrorInvalidValue);
   std::swap(*mode, mode_of_thread);
   return cudaSuccess;

@@ -3,10 +3,10 @@
 #include <cstring>
 
 #include "cuda/runtime/memory.h"
-#include "cuda/runtime/outside.h"
 #include "cuda/runtime/printing.h"
 #include "cuda/runtime/state.h"
 #include "cuda/runtime/streams.h"
+#include "runtime/device/cuda_devices.h"
 
 using namespace torchport::cuda;
 
@@ -75,7 +75,8 @@ int copy_box(const Box& box, int kind, cudaStream_t stream, bool waits) {
   if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
     return cudaErrorInvalidMemcpyDirection;
   if (const int error = begin_waiting(waits)) return error;
-  if (const int error = waits && !is_within_device(box.to, box.from) ? wait_for_device() : use_device())
+  if (const int error =
+          waits && !is_within_device(box.to, box.from) ? wait_for_device() : use_device())
     return error;
   if (box.width == 0 || box.height == 0 || box.depth == 0) return 0;
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
@@ -111,7 +112,6 @@ int set_rows(void* to, std::size_t pitch, unsigned value, unsigned element, std:
                            return 0;
                          }});
 }
-
 
 }  // namespace torchport::cuda
 
@@ -149,7 +149,8 @@ int set_3d(const cudaPitchedPtr& to, int value, const cudaExtent& extent, cudaSt
   if (extent.width > to.pitch || (extent.depth > 1 && extent.height > to.ysize))
     return cudaErrorInvalidValue;
   if (extent.height == to.ysize || extent.depth == 1)
-    return set_2d(to.ptr, to.pitch, value, extent.width, extent.height * extent.depth, stream, waits);
+    return set_2d(to.ptr, to.pitch, value, extent.width, extent.height * extent.depth, stream,
+                  waits);
   for (size_t z = 0; z < extent.depth; ++z) {
     char* slice = static_cast<char*>(to.ptr) + z * to.pitch * to.ysize;
     if (const int error =

@@ -7,8 +7,8 @@
 
 namespace torchport::cuda {
 
-// The errors of pointers, recorded of an H100 (program copies): what a kind calls device memory has to
-// be known to the runtime, and to have as many bytes.
+// The errors of pointers, recorded of an H100 (program copies): what a kind calls device memory has
+// to be known to the runtime, and to have as many bytes.
 int check_copy(const void* to, const void* from, std::size_t bytes, int kind);
 int check_set(const void* to, std::size_t bytes);
 

@@ -3,8 +3,8 @@
 #include <sys/mman.h>
 
 #include "cuda/runtime/memory.h"
-#include "cuda/runtime/outside.h"
 #include "cuda/runtime/state.h"
+#include "runtime/device/cuda_devices.h"
 
 namespace torchport::cuda {
 
@@ -17,7 +17,8 @@ constexpr int kFirstPieces = 2;
 constexpr std::size_t kAddressesForMemory = 8;
 
 char* mapped(void* where, std::size_t bytes, int protection, int flags) {
-  void* found = mmap(where, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+  void* found =
+      mmap(where, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
   return found == MAP_FAILED ? nullptr : static_cast<char*>(found);
 }
 
@@ -138,8 +139,7 @@ void DeviceMemory::unreserve(char* begin, std::size_t bytes) {
 char* DeviceMemory::new_piece() {
   char* piece = find_room(kPiece);
   if (piece == nullptr) return nullptr;
-  if (!take(piece, kPiece) ||
-      mapped(piece, kPiece, PROT_READ | PROT_WRITE, MAP_FIXED) == nullptr) {
+  if (!take(piece, kPiece) || mapped(piece, kPiece, PROT_READ | PROT_WRITE, MAP_FIXED) == nullptr) {
     give(piece);
     free_room(piece, kPiece);
     return nullptr;

@@ -8,8 +8,8 @@
 #include "cuda/runtime/limits.h"
 #include "cuda/runtime/memory.h"
 #include "cuda/runtime/printing.h"
-#include "cuda/runtime/streams.h"
 #include "cuda/runtime/state.h"
+#include "cuda/runtime/streams.h"
 
 using namespace torchport::cuda;
 

@@ -111,7 +111,8 @@ CUresult cuGetProcAddress(const char* symbol, void** function, int, cuuint64_t,
   if (symbol == nullptr || function == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *function = exported(symbol);
   if (status != nullptr)
-    *status = *function == nullptr ? CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND : CU_GET_PROC_ADDRESS_SUCCESS;
+    *status =
+        *function == nullptr ? CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND : CU_GET_PROC_ADDRESS_SUCCESS;
   return *function == nullptr ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
 }
 cudaError_t cudaGetDriverEntryPoint(const char* name, void** function, unsigned long long,
@@ -327,7 +328,8 @@ CUresult cuCtxSetCacheConfig(CUfunc_cache config) {
 }
 CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags) {
   return in_context([&]() -> int {
-    return peer == nullptr ? cudaErrorInvalidValue : cudaDeviceEnablePeerAccess(peer->device, flags);
+    return peer == nullptr ? cudaErrorInvalidValue
+                           : cudaDeviceEnablePeerAccess(peer->device, flags);
   });
 }
 CUresult cuCtxDisablePeerAccess(CUcontext peer) {

@@ -15,7 +15,8 @@ CUresult cuMemAlloc(CUdeviceptr* data, size_t bytes) {
     return cudaMalloc(reinterpret_cast<void**>(data), bytes);
   });
 }
-CUresult cuMemAllocPitch(CUdeviceptr* data, size_t* pitch, size_t width, size_t height, unsigned int) {
+CUresult cuMemAllocPitch(CUdeviceptr* data, size_t* pitch, size_t width, size_t height,
+                         unsigned int) {
   return in_context(
       [&] { return cudaMallocPitch(reinterpret_cast<void**>(data), pitch, width, height); });
 }
@@ -30,8 +31,7 @@ CUresult cuMemHostAlloc(void** data, size_t bytes, unsigned int flags) {
   return in_context([&] { return cudaHostAlloc(data, bytes, flags); });
 }
 CUresult cuMemAllocAsync(CUdeviceptr* data, size_t bytes, CUstream stream) {
-  return in_context(
-      [&] { return cudaMallocAsync(reinterpret_cast<void**>(data), bytes, stream); });
+  return in_context([&] { return cudaMallocAsync(reinterpret_cast<void**>(data), bytes, stream); });
 }
 CUresult cuMemFree(CUdeviceptr data) {
   return in_context([&] { return cudaFree(pointer(data)); });
@@ -112,11 +112,13 @@ CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute* which, 
 }
 
 CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
-  return in_context([&] { return cudaMemcpy(pointer(to), pointer(from), bytes, cudaMemcpyDefault); });
+  return in_context(
+      [&] { return cudaMemcpy(pointer(to), pointer(from), bytes, cudaMemcpyDefault); });
 }
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  return in_context(
-      [&] { return cudaMemcpyAsync(pointer(to), pointer(from), bytes, cudaMemcpyDefault, stream); });
+  return in_context([&] {
+    return cudaMemcpyAsync(pointer(to), pointer(from), bytes, cudaMemcpyDefault, stream);
+  });
 }
 CUresult cuMemcpyHtoD(CUdeviceptr to, const void* from, size_t bytes) {
   return in_context([&] { return cudaMemcpy(pointer(to), from, bytes, cudaMemcpyHostToDevice); });
@@ -167,8 +169,9 @@ int copied_2d(const CUDA_MEMCPY2D* p, CUstream stream, bool waits) {
 
 CUresult set(CUdeviceptr to, unsigned value, unsigned element, size_t count, CUstream stream,
              bool waits) {
-  return in_context(
-      [&] { return set_rows(pointer(to), count * element, value, element, count, 1, stream, waits); });
+  return in_context([&] {
+    return set_rows(pointer(to), count * element, value, element, count, 1, stream, waits);
+  });
 }
 
 }  // namespace
@@ -230,7 +233,8 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags) {
 CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void* data,
                              unsigned int flags) {
   return in_context([&] {
-    return cudaStreamAddCallback(stream, reinterpret_cast<cudaStreamCallback_t>(callback), data, flags);
+    return cudaStreamAddCallback(stream, reinterpret_cast<cudaStreamCallback_t>(callback), data,
+                                 flags);
   });
 }
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {

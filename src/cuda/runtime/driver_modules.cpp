@@ -70,8 +70,11 @@ CUresult refusal_of(std::string_view text, std::string& why) {
   constexpr int kNewestPtx = 9;
   const std::string_view version = word_behind(text, ".version");
   if (version.empty()) {
-    if (text.substr(0, 4) == "\x7f" "ELF") {
-      why = "it is code of a GPU; compile its source with torchport nvcc, or with NVRTC of torchport";
+    if (text.substr(0, 4) ==
+        "\x7f"
+        "ELF") {
+      why =
+          "it is code of a GPU; compile its source with torchport nvcc, or with NVRTC of torchport";
       return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }
     return CUDA_ERROR_INVALID_IMAGE;
@@ -82,8 +85,10 @@ CUresult refusal_of(std::string_view text, std::string& why) {
   if (target.substr(0, 3) == "sm_" &&
       number_of(target.substr(3)) > profile.major * 10 + profile.minor)
     return CUDA_ERROR_INVALID_PTX;
-  why = "virtual devices do not run PTX; give the source in CUDA C++ to torchport nvcc, or to NVRTC of "
-        "torchport";
+  why =
+      "virtual devices do not run PTX; give the source in CUDA C++ to torchport nvcc, or to NVRTC "
+      "of "
+      "torchport";
   return CUDA_ERROR_INVALID_PTX;
 }
 
@@ -224,15 +229,17 @@ CUresult cuModuleGetGlobal(CUdeviceptr* address, size_t* bytes, CUmodule module,
   return CUDA_ERROR_NOT_FOUND;
 }
 
-CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* options, void** values,
-                           unsigned int count, CUlibraryOption*, void**, unsigned int) {
+CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* options,
+                           void** values, unsigned int count, CUlibraryOption*, void**,
+                           unsigned int) {
   return load(reinterpret_cast<CUmodule*>(library), code, count, options, values);
 }
 CUresult cuLibraryUnload(CUlibrary library) {
   return cuModuleUnload(reinterpret_cast<CUmodule>(library));
 }
 CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
-  return get_function(reinterpret_cast<CUfunction*>(kernel), reinterpret_cast<CUmodule>(library), name);
+  return get_function(reinterpret_cast<CUfunction*>(kernel), reinterpret_cast<CUmodule>(library),
+                      name);
 }
 CUresult cuLibraryGetModule(CUmodule* module, CUlibrary library) {
   if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -249,8 +256,7 @@ CUresult cuFuncGetAttribute(int* value, CUfunction_attribute which, CUfunction f
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!is_function(function)) return CUDA_ERROR_INVALID_HANDLE;
   cudaFuncAttributes a{};
-  const CUresult error =
-      in_context([&] { return cudaFuncGetAttributes(&a, function->function); });
+  const CUresult error = in_context([&] { return cudaFuncGetAttributes(&a, function->function); });
   if (error != CUDA_SUCCESS) return error;
   const int all[] = {a.maxThreadsPerBlock,
                      static_cast<int>(a.sharedSizeBytes),
@@ -298,7 +304,8 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int gridX, unsigned int gr
                         unsigned int gridZ, unsigned int blockX, unsigned int blockY,
                         unsigned int blockZ, unsigned int shared, CUstream stream,
                         void** parameters, void** extra) {
-  return launched(function, {{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, shared, stream, false},
+  return launched(function,
+                  {{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, shared, stream, false},
                   parameters, extra, nullptr);
 }
 CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int gridX, unsigned int gridY,
@@ -332,7 +339,8 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction fun
                                                      size_t shared) {
   if (!is_function(function)) return CUDA_ERROR_INVALID_HANDLE;
   return in_context([&] {
-    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function->function, threads, shared);
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function->function, threads,
+                                                         shared);
   });
 }
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfunction function,

@@ -55,11 +55,14 @@ inline constexpr ErrorText kRuntimeErrors[] = {
     {53, "cudaErrorPriorLaunchFailure", "unspecified launch failure in prior launch"},
     {65, "cudaErrorLaunchMaxDepthExceeded", "launch would exceed maximum depth of nested launches"},
     {66, "cudaErrorLaunchFileScopedTex",
-     "launch failed because kernel uses unsupported, file-scoped textures (texture objects are supported)"},
+     "launch failed because kernel uses unsupported, file-scoped textures (texture objects are "
+     "supported)"},
     {67, "cudaErrorLaunchFileScopedSurf",
-     "launch failed because kernel uses unsupported, file-scoped surfaces (surface objects are supported)"},
+     "launch failed because kernel uses unsupported, file-scoped surfaces (surface objects are "
+     "supported)"},
     {68, "cudaErrorSyncDepthExceeded",
-     "cudaDeviceSynchronize failed because caller's grid depth exceeds cudaLimitDevRuntimeSyncDepth"},
+     "cudaDeviceSynchronize failed because caller's grid depth exceeds "
+     "cudaLimitDevRuntimeSyncDepth"},
     {69, "cudaErrorLaunchPendingCountExceeded",
      "launch failed because launch would exceed cudaLimitDevRuntimePendingLaunchCount"},
     {98, "cudaErrorInvalidDeviceFunction", "invalid device function"},
@@ -150,7 +153,8 @@ inline constexpr ErrorText kRuntimeErrors[] = {
      "the hardware resources required to support device connections have been exhausted"},
     {810, "cudaErrorMpsClientTerminated", "the MPS client has been terminated by the server"},
     {811, "cudaErrorCdpNotSupported",
-     "is using CUDA Dynamic Parallelism, but the current configuration, like MPS, does not support it"},
+     "is using CUDA Dynamic Parallelism, but the current configuration, like MPS, does not support "
+     "it"},
     {812, "cudaErrorCdpVersionMismatch",
      "unsupported interaction between different versions of CUDA Dynamic Parallelism"},
     {900, "cudaErrorStreamCaptureUnsupported", "operation not permitted when stream is capturing"},
@@ -171,7 +175,8 @@ inline constexpr ErrorText kRuntimeErrors[] = {
      "attempt to terminate a thread-local capture sequence from another thread"},
     {909, "cudaErrorTimeout", "wait operation timed out"},
     {910, "cudaErrorGraphExecUpdateFailure",
-     "the graph update was not performed because it included changes which violated constraints specific to instantiated graph update"},
+     "the graph update was not performed because it included changes which violated constraints "
+     "specific to instantiated graph update"},
     {911, "cudaErrorExternalDevice",
      "an async error has occured in external entity outside of CUDA"},
     {912, "cudaErrorInvalidClusterSize",
@@ -288,7 +293,8 @@ inline constexpr ErrorText kDriverErrors[] = {
      "the hardware resources required to support device connections have been exhausted"},
     {810, "CUDA_ERROR_MPS_CLIENT_TERMINATED", "the MPS client has been terminated by the server"},
     {811, "CUDA_ERROR_CDP_NOT_SUPPORTED",
-     "is using CUDA Dynamic Parallelism, but the current configuration, like MPS, does not support it"},
+     "is using CUDA Dynamic Parallelism, but the current configuration, like MPS, does not support "
+     "it"},
     {812, "CUDA_ERROR_CDP_VERSION_MISMATCH",
      "unsupported interaction between different versions of CUDA Dynamic Parallelism"},
     {900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
@@ -310,7 +316,8 @@ inline constexpr ErrorText kDriverErrors[] = {
      "attempt to terminate a thread-local capture sequence from another thread"},
     {909, "CUDA_ERROR_TIMEOUT", "wait operation timed out"},
     {910, "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE",
-     "the graph update was not performed because it included changes which violated constraints specific to instantiated graph update"},
+     "the graph update was not performed because it included changes which violated constraints "
+     "specific to instantiated graph update"},
     {911, "CUDA_ERROR_EXTERNAL_DEVICE",
      "an async error has occured in external entity outside of CUDA"},
     {912, "CUDA_ERROR_INVALID_CLUSTER_SIZE",

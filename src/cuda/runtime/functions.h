@@ -8,8 +8,8 @@
 
 namespace torchport::cuda {
 
-// What cudaFuncSetAttribute set for a kernel. The default of the dynamic shared memory is what 48 KiB
-// leave beside its own.
+// What cudaFuncSetAttribute set for a kernel. The default of the dynamic shared memory is what 48
+// KiB leave beside its own.
 struct KernelSettings {
   long most_dynamic_shared = -1;
   int carveout = -1;
@@ -18,7 +18,8 @@ struct KernelSettings {
 };
 
 // Finds the kernel of an address, without a launch. Returns a cudaError_t: for null
-// cudaErrorInvalidDeviceFunction, for an address that is no function cudaErrorInvalidResourceHandle.
+// cudaErrorInvalidDeviceFunction, for an address that is no function
+// cudaErrorInvalidResourceHandle.
 int find_kernel(const void* function, Kernel& kernel);
 // The bytes of dynamic shared memory that a launch of a kernel may have.
 std::size_t most_dynamic_shared(const Kernel& kernel);

@@ -206,12 +206,11 @@ cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t* node, cudaGraph_t graph
                                         const cudaGraphNode_t* after, size_t count,
                                         cudaEvent_t event) {
   if (!is_event(event)) return told(cudaErrorInvalidResourceHandle);
-  return told(added(node, graph, after, count,
-                    {cudaGraphNodeTypeEventRecord, [event] {
-                       event->recorded = true;
-                       event->time = std::chrono::steady_clock::now();
-                       return 0;
-                     }}));
+  return told(added(node, graph, after, count, {cudaGraphNodeTypeEventRecord, [event] {
+                                                  event->recorded = true;
+                                                  event->time = std::chrono::steady_clock::now();
+                                                  return 0;
+                                                }}));
 }
 cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                       const cudaGraphNode_t* after, size_t count,
@@ -244,7 +243,8 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
   return told(replaced(exec, node, std::move(work)));
 }
 cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void* to,
-                                               const void* from, size_t bytes, cudaMemcpyKind kind) {
+                                               const void* from, size_t bytes,
+                                               cudaMemcpyKind kind) {
   if (const int error = check_copy(to, from, bytes, kind)) return told(error);
   return told(replaced(exec, node, copy_work(line(to, from, bytes), kind)));
 }
@@ -318,8 +318,8 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char* path, unsigned
   for (const auto& node : graph->nodes) {
     const size_t number = numbers.emplace(node.get(), numbers.size()).first->second;
     const auto type = static_cast<size_t>(node->work.type);
-    out << "\"node_" << number << "\" [label=\"" << (type < std::size(kTypes) ? kTypes[type] : "MEM")
-        << "\"];\n";
+    out << "\"node_" << number << "\" [label=\""
+        << (type < std::size(kTypes) ? kTypes[type] : "MEM") << "\"];\n";
     for (const CUgraphNode_st* before : node->after)
       out << "\"node_" << numbers[before] << "\" -> \"node_" << number << "\";\n";
   }
@@ -329,7 +329,8 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char* path, unsigned
 
 cudaError_t cudaUserObjectCreate(cudaUserObject_t* object, void* data, cudaHostFn_t destroy,
                                  unsigned int references, unsigned int) {
-  if (object == nullptr || destroy == nullptr || references == 0) return told(cudaErrorInvalidValue);
+  if (object == nullptr || destroy == nullptr || references == 0)
+    return told(cudaErrorInvalidValue);
   *object = new CUuserObject_st{data, destroy, static_cast<int>(references)};
   return cudaSuccess;
 }
@@ -346,12 +347,13 @@ cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned int count) {
   delete object;
   return cudaSuccess;
 }
-cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned int count,
-                                      unsigned int flags) {
+cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object,
+                                      unsigned int count, unsigned int flags) {
   if (graph == nullptr || object == nullptr || count == 0) return told(cudaErrorInvalidValue);
   if (flags != cudaGraphUserObjectMove) cudaUserObjectRetain(object, count);
-  graph->kept.push_back(std::shared_ptr<void>(
-      object, [count](void* one) { cudaUserObjectRelease(static_cast<cudaUserObject_t>(one), count); }));
+  graph->kept.push_back(std::shared_ptr<void>(object, [count](void* one) {
+    cudaUserObjectRelease(static_cast<cudaUserObject_t>(one), count);
+  }));
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGraphMemTrim(int device) {

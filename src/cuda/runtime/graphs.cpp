@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-CUgraphNode_st* CUgraph_st::add(torchport::cuda::NodeWork work, std::vector<CUgraphNode_st*> after) {
+CUgraphNode_st* CUgraph_st::add(torchport::cuda::NodeWork work,
+                                std::vector<CUgraphNode_st*> after) {
   auto node = std::make_unique<CUgraphNode_st>();
   node->graph = this;
   node->work = std::move(work);
@@ -19,8 +20,7 @@ std::unique_ptr<CUgraph_st> CUgraph_st::copy(
   made->kept = kept;
   for (const auto& node : nodes) copies[node.get()] = made->add(node->work, {});
   for (const auto& node : nodes)
-    for (const CUgraphNode_st* one : node->after)
-      copies[node.get()]->after.push_back(copies[one]);
+    for (const CUgraphNode_st* one : node->after) copies[node.get()]->after.push_back(copies[one]);
   return made;
 }
 

@@ -1,5 +1,5 @@
-// malloc, free and assert in kernels. The heap has a limit of its own (cudaLimitMallocHeapSize); how
-// much a block takes of it is recorded of an H100 (program heap) for one size.
+// malloc, free and assert in kernels. The heap has a limit of its own (cudaLimitMallocHeapSize);
+// how much a block takes of it is recorded of an H100 (program heap) for one size.
 #include <atomic>
 #include <cstdlib>
 #include <cstring>

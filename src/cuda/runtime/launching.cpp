@@ -28,14 +28,14 @@ struct NextCall {
   void** arguments = nullptr;
   bool has_cluster = false;
   ::dim3 cluster{0, 0, 0};
-  bool asks = false;             // for the kernel only
-  NodeWork* record = nullptr;    // the call becomes this work
+  bool asks = false;           // for the kernel only
+  NodeWork* record = nullptr;  // the call becomes this work
   Kernel kernel{};
 };
 thread_local NextCall next_call;
 
-// Memory for the arguments of a function that is called without them: those in memory, and what those
-// point to that are passed by address. The kernel's code loads the values over them.
+// Memory for the arguments of a function that is called without them: those in memory, and what
+// those point to that are passed by address. The kernel's code loads the values over them.
 constexpr std::size_t kRegistersForArguments = 6;
 constexpr std::size_t kSlots = 1024;
 constexpr std::size_t kScratch = 64;
@@ -46,7 +46,9 @@ struct Room {
 
 void call_without_arguments(const void* function) {
   thread_local std::unique_ptr<char[]> scratch(new char[kScratch * kScratchBytes]);
-  const auto at = [&](std::size_t i) -> void* { return scratch.get() + i % kScratch * kScratchBytes; };
+  const auto at = [&](std::size_t i) -> void* {
+    return scratch.get() + i % kScratch * kScratchBytes;
+  };
   Room room;
   for (std::size_t i = 0; i < kSlots; ++i) room.slots[i] = at(kRegistersForArguments + i);
   using Function = void (*)(void*, void*, void*, void*, void*, void*, Room);
@@ -175,7 +177,8 @@ void run_grid(const Kernel& kernel, const void* body) {
   }
   // The arguments are kept for each launch of the graph.
   constexpr std::size_t kAlignment = 64;
-  void* copy = std::aligned_alloc(kAlignment, (kernel.size + kAlignment - 1) / kAlignment * kAlignment);
+  void* copy =
+      std::aligned_alloc(kAlignment, (kernel.size + kAlignment - 1) / kAlignment * kAlignment);
   if (copy == nullptr) {
     noted(cudaErrorMemoryAllocation);
     return;

@@ -1,12 +1,13 @@
 // cudaMalloc and its kin, and what is known of a pointer.
+#include "cuda/runtime/memory.h"
+
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cuda/runtime/memory.h"
-#include "cuda/runtime/outside.h"
 #include "cuda/runtime/pools.h"
 #include "cuda/runtime/state.h"
 #include "cuda/runtime/streams.h"
+#include "runtime/device/cuda_devices.h"
 
 using namespace torchport::cuda;
 
@@ -112,13 +113,15 @@ cudaError_t cudaMallocHost(void** data, size_t bytes) {
 }
 
 cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned int flags) {
-  constexpr unsigned kAll = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
+  constexpr unsigned kAll =
+      cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
   if ((flags & ~kAll) != 0) return told(cudaErrorInvalidValue);
   return told(allocated_host(data, bytes, Owner::kPinned, flags | cudaHostAllocMapped));
 }
 
 cudaError_t cudaMallocManaged(void** data, size_t bytes, unsigned int flags) {
-  if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost) return told(cudaErrorInvalidValue);
+  if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)
+    return told(cudaErrorInvalidValue);
   return told(allocated_host(data, bytes, Owner::kManaged, flags));
 }
 

@@ -1,5 +1,5 @@
-// Memory of devices: addresses of its own range for each device, with room between blocks that cannot
-// be touched, and an account of how much is taken.
+// Memory of devices: addresses of its own range for each device, with room between blocks that
+// cannot be touched, and an account of how much is taken.
 //
 // Rounding as recorded of an H100 (program copies): blocks up to 1 MiB share pieces of 2 MiB, at
 // multiples of 512 bytes; larger ones take multiples of 2 MiB.
@@ -32,9 +32,9 @@ struct Range {
   std::size_t bytes = 0;
   Owner owner = Owner::kDevice;
   int device = 0;
-  unsigned flags = 0;          // of host memory
+  unsigned flags = 0;            // of host memory
   cudaMemPool_t pool = nullptr;  // of kPool
-  const char* name = nullptr;  // of a variable
+  const char* name = nullptr;    // of a variable
 
   [[nodiscard]] bool is_on_device() const {
     return owner == Owner::kDevice || owner == Owner::kVariable || owner == Owner::kPool;
@@ -98,7 +98,8 @@ class DeviceMemory {
   std::map<char*, std::size_t> room_;  // addresses without memory
   char* next_ = nullptr;               // where the search for room goes on
   std::map<char*, Piece> pieces_;
-  std::map<char*, std::pair<std::size_t, std::uint64_t>> taken_;  // bytes, and the number of the outside
+  std::map<char*, std::pair<std::size_t, std::uint64_t>>
+      taken_;  // bytes, and the number of the outside
 };
 
 DeviceMemory& memory_of(int device);

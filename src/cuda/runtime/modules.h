@@ -1,5 +1,5 @@
-// The text of a module for virtual devices: what NVRTC gives as PTX and as a cubin. It names the shared
-// library that has the kernels.
+// The text of a module for virtual devices: what NVRTC gives as PTX and as a cubin. It names the
+// shared library that has the kernels.
 #pragma once
 
 #include <string>

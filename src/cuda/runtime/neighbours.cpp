@@ -26,8 +26,8 @@ std::string beside(const void* address) {
     const auto before = range_before(address);
     if (!before || before->device != i || !memory_of(i).has(before->begin))
       return "it is memory of the device that was freed, or never allocated";
-    return fmt::format("{} bytes behind the end of {}",
-                       at - (before->begin + before->bytes), name_of(*before));
+    return fmt::format("{} bytes behind the end of {}", at - (before->begin + before->bytes),
+                       name_of(*before));
   }
   return {};
 }

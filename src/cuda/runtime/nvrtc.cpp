@@ -25,7 +25,8 @@ struct _nvrtcProgram {
 
 namespace {
 
-constexpr std::array<int, 13> kArchitectures{75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121, 0};
+constexpr std::array<int, 13> kArchitectures{75,  80,  86,  87,  88,  89, 90,
+                                             100, 103, 110, 120, 121, 0};
 
 // Options that only NVRTC has, and that change nothing here.
 bool is_of_nvrtc(std::string_view option) {
@@ -172,7 +173,8 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char* con
   }
   if (!has_standard) source.options.emplace_back("-std=c++17");
   source.text +=
-      "\nextern \"C\" { __attribute__((visibility(\"default\"))) char torchport_module_mark = 0; }\n";
+      "\nextern \"C\" { __attribute__((visibility(\"default\"))) char torchport_module_mark = 0; "
+      "}\n";
   for (std::size_t i = 0; i < program->expressions.size(); ++i)
     source.text += fmt::format(
         "extern \"C\" __attribute__((visibility(\"default\"))) void* torchport_name_{}() "
@@ -183,7 +185,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char* con
   program->log = built.log;
   if (built.library.empty())
     return built.log.find("nvcc has no option") != std::string::npos ? NVRTC_ERROR_INVALID_OPTION
-                                                                      : NVRTC_ERROR_COMPILATION;
+                                                                     : NVRTC_ERROR_COMPILATION;
   if (!find_names(*program, built.library)) return NVRTC_ERROR_COMPILATION;
   program->text = torchport::cuda::module_text(built.library, architecture_of(source.options));
   return NVRTC_SUCCESS;

@@ -104,21 +104,22 @@ Built build_at_run_time(const RuntimeSource& source) {
   bool written = write(root / name, source.text);
   for (const auto& [header, text] : source.headers)
     written = written && is_below(header) && write(root / header, text);
-  const fs::path made = kept.parent_path() / fmt::format(".{}.{}", kept.filename().string(), getpid());
+  const fs::path made =
+      kept.parent_path() / fmt::format(".{}.{}", kept.filename().string(), getpid());
   fs::create_directories(made, error);
   if (!written || error) return {{}, fmt::format("cannot be written: {}", made.string())};
   std::vector<std::string> words{program(), "nvcc", "-shared", "-Xcompiler", "-fPIC", "-x", "cu"};
   words.insert(words.end(), source.options.begin(), source.options.end());
-  words.insert(words.end(), {"-I", root.string(), (root / name).string(), "-o",
-                             (made / "module.so").string()});
+  words.insert(words.end(),
+               {"-I", root.string(), (root / name).string(), "-o", (made / "module.so").string()});
   const auto ended = base::run({.words = words});
   if (!ended) {
     fs::remove_all(made, error);
-    return {{}, fmt::format("there is no program {}; set TORCHPORT_PROGRAM to the path of torchport",
-                            words.front())};
+    return {{},
+            fmt::format("there is no program {}; set TORCHPORT_PROGRAM to the path of torchport",
+                        words.front())};
   }
-  const std::string log =
-      without(ended->output + ended->errors, root.string() + "/");
+  const std::string log = without(ended->output + ended->errors, root.string() + "/");
   if (!ended->well()) {
     fs::remove_all(made, error);
     return {{}, log};

@@ -1,6 +1,6 @@
-// How many blocks a multiprocessor runs at once: limited by its threads, blocks, registers and shared
-// memory (CUDA's programming guide, "Occupancy Calculator"); the steps of sizes and the rules for a
-// preferred part of shared memory are recorded of an H100 (program occupancy).
+// How many blocks a multiprocessor runs at once: limited by its threads, blocks, registers and
+// shared memory (CUDA's programming guide, "Occupancy Calculator"); the steps of sizes and the
+// rules for a preferred part of shared memory are recorded of an H100 (program occupancy).
 #include <algorithm>
 #include <array>
 
@@ -70,7 +70,8 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const voi
   *blocks = blocks_at_once(kernel, threads, shared);
   return cudaSuccess;
 }
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function,
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks,
+                                                                   const void* function,
                                                                    int threads, size_t shared,
                                                                    unsigned int) {
   return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, shared);
@@ -117,7 +118,8 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function,
     size = given->val.clusterDim.x * given->val.clusterDim.y * given->val.clusterDim.z;
   const unsigned most = settings_of(kernel).large_clusters ? 2 * kMostOfCluster : kMostOfCluster;
   if (size == 0 || size > most) return told(cudaErrorInvalidClusterSize);
-  const int threads = static_cast<int>(config->blockDim.x * config->blockDim.y * config->blockDim.z);
+  const int threads =
+      static_cast<int>(config->blockDim.x * config->blockDim.y * config->blockDim.z);
   const int blocks = blocks_at_once(kernel, threads, config->dynamicSmemBytes);
   // The multiprocessors of an H100 come in groups, and some are left over for clusters above 2.
   const int all = current_state().profile->multiprocessors;
@@ -132,6 +134,7 @@ cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, const void* function
   if (size == nullptr || config == nullptr) return told(cudaErrorInvalidValue);
   if (const int error = use_device()) return told(error);
   if (const int error = find_kernel(function, kernel)) return told(error);
-  *size = static_cast<int>(settings_of(kernel).large_clusters ? 2 * kMostOfCluster : kMostOfCluster);
+  *size =
+      static_cast<int>(settings_of(kernel).large_clusters ? 2 * kMostOfCluster : kMostOfCluster);
   return cudaSuccess;
 }

@@ -8,10 +8,11 @@ using namespace torchport::cuda;
 namespace {
 
 cudaError_t refused(const char* what) {
-  std::fprintf(stderr,
-               "torchport: %s: virtual devices share no memory between processes; use one process, or "
-               "send the data\n",
-               what);
+  std::fprintf(
+      stderr,
+      "torchport: %s: virtual devices share no memory between processes; use one process, or "
+      "send the data\n",
+      what);
   return told(cudaErrorNotSupported);
 }
 

@@ -1,5 +1,5 @@
-// A pool has addresses of its own, which get memory in steps of 32 MiB. Figures as recorded of an H100
-// (program pools).
+// A pool has addresses of its own, which get memory in steps of 32 MiB. Figures as recorded of an
+// H100 (program pools).
 #include "cuda/runtime/pools.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ struct CUmemPoolHandle_st {
   static constexpr std::size_t kStep = std::size_t{32} << 20U;
 
   int device = 0;
-  std::size_t most = 0;       // bytes it may have
+  std::size_t most = 0;  // bytes it may have
   bool is_default = false;
   std::uint64_t reuse[3] = {1, 1, 1};
   std::uint64_t threshold = 0;

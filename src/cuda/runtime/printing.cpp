@@ -1,6 +1,6 @@
 // printf of kernels: CUDA's programming guide, "Formatted Output", and what an H100 prints (program
-// printing). Values are read as the format says; at most 32 of them. A conversion that CUDA does not
-// know is printed as it is.
+// printing). Values are read as the format says; at most 32 of them. A conversion that CUDA does
+// not know is printed as it is.
 #include "cuda/runtime/printing.h"
 
 #include <algorithm>
@@ -90,12 +90,13 @@ const char* convert(const char* at, Values& values, std::string& text, std::size
   if (kind != '\0' && std::strchr("diouxX", kind) != nullptr) {
     const bool wide = length == "l" || length == "ll" || length == "L";
     long long value = values.integer(wide);
-    if (length == "h") value = kind == 'd' || kind == 'i' ? static_cast<short>(value)
-                                                           : static_cast<unsigned short>(value);
-    if (length == "hh") value = kind == 'd' || kind == 'i' ? static_cast<signed char>(value)
-                                                            : static_cast<unsigned char>(value);
-    if (!wide && length.empty() && kind != 'd' && kind != 'i')
-      value = static_cast<unsigned>(value);
+    if (length == "h")
+      value = kind == 'd' || kind == 'i' ? static_cast<short>(value)
+                                         : static_cast<unsigned short>(value);
+    if (length == "hh")
+      value = kind == 'd' || kind == 'i' ? static_cast<signed char>(value)
+                                         : static_cast<unsigned char>(value);
+    if (!wide && length.empty() && kind != 'd' && kind != 'i') value = static_cast<unsigned>(value);
     append(text, how + "ll" + kind, value);
   } else if (kind != '\0' && std::strchr("eEfFgGaA", kind) != nullptr) {
     append(text, how + kind, values.real());
@@ -159,7 +160,8 @@ void show_prints() {
 
 // NOLINTBEGIN(readability-identifier-naming)
 extern "C" __attribute__((visibility("default"))) int torchport_cuda_print(int count,
-                                                                           const char* format, ...) {
+                                                                           const char* format,
+                                                                           ...) {
   va_list list;
   va_start(list, format);
   const int result = torchport::cuda::Block::current() == nullptr

@@ -58,7 +58,8 @@ std::optional<Range> range_before(const void* address) {
 
 std::optional<Range> range_of(const void* address) {
   const auto found = range_before(address);
-  if (!found || static_cast<const char*>(address) >= found->begin + std::max<std::size_t>(found->bytes, 1))
+  if (!found ||
+      static_cast<const char*>(address) >= found->begin + std::max<std::size_t>(found->bytes, 1))
     return std::nullopt;
   return found;
 }
@@ -71,7 +72,8 @@ std::vector<Range> ranges_of_device(int device) {
   return found;
 }
 
-bool add_variable(const volatile void* address, std::size_t bytes, const char* name, Memory memory) {
+bool add_variable(const volatile void* address, std::size_t bytes, const char* name,
+                  Memory memory) {
   Range range;
   range.begin = static_cast<char*>(const_cast<void*>(address));
   range.bytes = bytes;

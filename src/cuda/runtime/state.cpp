@@ -9,11 +9,11 @@
 #include <fmt/format.h>
 
 #include "cuda/runtime/limits.h"
-#include "cuda/runtime/outside.h"
 #include "cuda/runtime/pools.h"
 #include "cuda/runtime/printing.h"
 #include "devices/device_kind.h"
 #include "devices/visibility.h"
+#include "runtime/device/cuda_devices.h"
 #include "runtime/device/spec.h"
 
 namespace torchport::cuda {

@@ -1,5 +1,5 @@
-// What the functions of CUDA's runtime share: the last error of each thread, the state of each device,
-// the kernel that is called next.
+// What the functions of CUDA's runtime share: the last error of each thread, the state of each
+// device, the kernel that is called next.
 #pragma once
 
 #include <array>
@@ -32,9 +32,9 @@ struct DeviceState {
   std::array<std::size_t, 7> limits{};  // by cudaLimit
   unsigned flags = cudaDeviceMapHost;
   cudaFuncCache cache = cudaFuncCachePreferNone;
-  std::uint64_t peers = 0;         // bit i: may use the memory of device i
-  std::atomic<bool> active = false;  // there is a primary context
-  std::atomic<int> error = 0;      // of a kernel: each call that uses the device has it
+  std::uint64_t peers = 0;                   // bit i: may use the memory of device i
+  std::atomic<bool> active = false;          // there is a primary context
+  std::atomic<int> error = 0;                // of a kernel: each call that uses the device has it
   std::atomic<bool> error_is_known = false;  // a call has waited since
   std::atomic<bool> unavailable = false;     // it was reset after an error
 };

@@ -5,8 +5,8 @@
 #include <mutex>
 #include <set>
 
-#include "cuda/runtime/outside.h"
 #include "cuda/runtime/state.h"
+#include "runtime/device/cuda_devices.h"
 
 using namespace torchport::cuda;
 
@@ -54,7 +54,8 @@ bool is_event(cudaEvent_t event) {
 }
 
 CUstream_st* stream_of(cudaStream_t stream) {
-  if (is_default(stream)) return count_of_devices() == 0 ? nullptr : default_stream(current_device());
+  if (is_default(stream))
+    return count_of_devices() == 0 ? nullptr : default_stream(current_device());
   return is_stream(stream) ? stream : nullptr;
 }
 

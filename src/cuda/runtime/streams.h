@@ -3,7 +3,8 @@
 // Work is done when its call returns. So streams order nothing, and an event is over when it is
 // recorded; what is kept are their identities, times, and which of them are captured.
 //
-// What a capture allows, and with which errors, is recorded of an H100 (program graphs_and_streams).
+// What a capture allows, and with which errors, is recorded of an H100 (program
+// graphs_and_streams).
 #pragma once
 
 #include <chrono>
@@ -62,8 +63,8 @@ inline bool is_default(cudaStream_t stream) {
 bool is_stream(cudaStream_t stream);
 bool is_event(cudaEvent_t event);
 
-// Does work on a stream at once, or adds it to the graph that is captured. `work` returns a cudaError_t.
-// Returns the error of the call. Checks the device and the stream.
+// Does work on a stream at once, or adds it to the graph that is captured. `work` returns a
+// cudaError_t. Returns the error of the call. Checks the device and the stream.
 int submit(cudaStream_t stream, NodeWork work);
 // The error that work on a stream has before it begins; 0, and whether it is captured.
 int begin_work(cudaStream_t stream, bool& captured);

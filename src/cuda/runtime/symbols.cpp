@@ -25,12 +25,13 @@ int copied(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaSt
   return copy_box(box, kind, stream, waits);
 }
 
-int to_symbol(const void* symbol, const void* from, size_t bytes, size_t offset, cudaMemcpyKind kind,
-              cudaStream_t stream, bool waits) {
+int to_symbol(const void* symbol, const void* from, size_t bytes, size_t offset,
+              cudaMemcpyKind kind, cudaStream_t stream, bool waits) {
   char* data = nullptr;
   if (const int error = use_device()) return error;
   if (const int error = part_of(symbol, bytes, offset, data)) return error;
-  if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
+  if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice &&
+      kind != cudaMemcpyDefault)
     return cudaErrorInvalidMemcpyDirection;
   return copied(data, from, bytes, kind, stream, waits);
 }
@@ -40,7 +41,8 @@ int from_symbol(void* to, const void* symbol, size_t bytes, size_t offset, cudaM
   char* data = nullptr;
   if (const int error = use_device()) return error;
   if (const int error = part_of(symbol, bytes, offset, data)) return error;
-  if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
+  if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice &&
+      kind != cudaMemcpyDefault)
     return cudaErrorInvalidMemcpyDirection;
   return copied(to, data, bytes, kind, stream, waits);
 }

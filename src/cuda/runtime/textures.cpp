@@ -1,6 +1,6 @@
-// Textures and surfaces. Coordinates, weights and edges are those of the programming guide ("Texture
-// Fetching") and of an H100 (program textures): weights have 8 bits, rounded to the nearest; a texture
-// of one dimension is filtered as one of two whose second coordinate is 0.
+// Textures and surfaces. Coordinates, weights and edges are those of the programming guide
+// ("Texture Fetching") and of an H100 (program textures): weights have 8 bits, rounded to the
+// nearest; a texture of one dimension is filtered as one of two whose second coordinate is 0.
 #include "torchport/textures.h"
 
 #include <algorithm>
@@ -144,8 +144,8 @@ Texel texel_at(const Texture& texture, long x, long y, long z) {
     return border;
   }
   const auto row = static_cast<std::size_t>(z * texture.height + y);
-  return read(texture, texture.data + row * texture.pitch +
-                           static_cast<std::size_t>(x) * texture.element);
+  return read(texture,
+              texture.data + row * texture.pitch + static_cast<std::size_t>(x) * texture.element);
 }
 
 bool describe_resource(Texture& texture) {
@@ -214,8 +214,8 @@ Texel sample(cudaTextureObject_t object, int dimensions, float x, float y, float
     az = {at, at, 0};
   }
   if (!linear) return texel_at(texture, ax.first, ay.first, az.first);
-  // The weights of eight texels are whole numbers again: those of pairs of axes are rounded, and what is
-  // left is the weight of the nearer texels.
+  // The weights of eight texels are whole numbers again: those of pairs of axes are rounded, and
+  // what is left is the weight of the nearer texels.
   const long a = ax.weight;
   const long b = ay.weight;
   const long c = az.weight;
@@ -239,13 +239,16 @@ Texel sample(cudaTextureObject_t object, int dimensions, float x, float y, float
                      (corner & 2U) != 0 ? ay.second : ay.first,
                      (corner & 4U) != 0 ? az.second : az.first);
     for (std::size_t i = 0; i < 4; ++i)
-      sum[i] += static_cast<double>(weights[corner]) / kSteps * static_cast<double>(texel.floats[i]);
+      sum[i] +=
+          static_cast<double>(weights[corner]) / kSteps * static_cast<double>(texel.floats[i]);
   }
   // Bytes as floats are filtered to 16 bits.
   constexpr double kMost = 65535;
-  const bool in_16_bits = texture.format.f == cudaChannelFormatKindUnsigned && texture.format.x == 8;
+  const bool in_16_bits =
+      texture.format.f == cudaChannelFormatKindUnsigned && texture.format.x == 8;
   for (std::size_t i = 0; i < 4; ++i)
-    texel.floats[i] = static_cast<float>(in_16_bits ? std::floor(sum[i] * kMost + 0.5) / kMost : sum[i]);
+    texel.floats[i] =
+        static_cast<float>(in_16_bits ? std::floor(sum[i] * kMost + 0.5) / kMost : sum[i]);
   return texel;
 }
 
@@ -266,7 +269,8 @@ void gather(cudaTextureObject_t object, float x, float y, int channel, Texel (&f
 void* surface_address(cudaSurfaceObject_t surface, int x, int y, int z, unsigned bytes,
                       cudaSurfaceBoundaryMode mode) {
   const Texture& texture = texture_of(surface);
-  const auto row_bytes = static_cast<long>(static_cast<std::size_t>(texture.width) * texture.element);
+  const auto row_bytes =
+      static_cast<long>(static_cast<std::size_t>(texture.width) * texture.element);
   const bool inside = x >= 0 && x + static_cast<long>(bytes) <= row_bytes && y >= 0 &&
                       y < texture.height && z >= 0 && z < texture.depth;
   long at_x = x;
@@ -276,7 +280,8 @@ void* surface_address(cudaSurfaceObject_t surface, int x, int y, int z, unsigned
     if (mode == cudaBoundaryModeZero) return nullptr;
     if (mode != cudaBoundaryModeClamp)
       if (Block* block = Block::current())
-        block->fail(kLaunchFailure, "an access outside of a surface, whose mode is cudaBoundaryModeTrap");
+        block->fail(kLaunchFailure,
+                    "an access outside of a surface, whose mode is cudaBoundaryModeTrap");
     at_x = std::clamp<long>(x, 0, row_bytes - static_cast<long>(bytes));
     at_y = std::clamp<long>(y, 0, texture.height - 1);
     at_z = std::clamp<long>(z, 0, texture.depth - 1);
@@ -310,7 +315,8 @@ cudaError_t cudaDestroyTextureObject(cudaTextureObject_t object) {
   delete reinterpret_cast<Texture*>(static_cast<std::uintptr_t>(object));
   return told(use_device());
 }
-cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc* resource, cudaTextureObject_t object) {
+cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc* resource,
+                                             cudaTextureObject_t object) {
   if (resource == nullptr || object == 0) return told(cudaErrorInvalidValue);
   *resource = texture_of(object).resource;
   return cudaSuccess;

@@ -50,7 +50,11 @@ def load_libraries(runtime: Path) -> None:
     `runtime` is the folder with torchport's libraries for the torch that is loaded.
     """
     for name in ("libtorchport_cuda_shared_memory.so", "libtorchport_cuda.so"):
-        ctypes.CDLL(str(toolkit() / "lib64" / name), mode=ctypes.RTLD_GLOBAL)
+        cuda = ctypes.CDLL(str(toolkit() / "lib64" / name), mode=ctypes.RTLD_GLOBAL)
+    # Both have the same devices, and one account of memory (src/runtime/device/cuda_devices.h).
+    devices = ctypes.CDLL(str(runtime / "libtorchport_virtual.so")).torchport_virtual_devices
+    devices.restype = ctypes.c_void_p
+    cuda.torchport_cuda_use_devices(ctypes.c_void_p(devices()))
     ctypes.CDLL(str(runtime / "libtorchport_torch_cuda.so"), mode=ctypes.RTLD_GLOBAL)
 
 

@@ -8,12 +8,12 @@ template <class T>
 struct TorchportTexel {
   static constexpr int kChannels = 0;
 };
-#define TORCHPORT_TEXEL(T, BITS, COUNT, KIND)                                                    \
-  template <>                                                                                    \
-  struct TorchportTexel<T> {                                                                     \
-    static constexpr int kBits = BITS;                                                           \
-    static constexpr int kChannels = COUNT;                                                      \
-    static constexpr cudaChannelFormatKind kKind = cudaChannelFormatKind##KIND;                  \
+#define TORCHPORT_TEXEL(T, BITS, COUNT, KIND)                                   \
+  template <>                                                                   \
+  struct TorchportTexel<T> {                                                    \
+    static constexpr int kBits = BITS;                                          \
+    static constexpr int kChannels = COUNT;                                     \
+    static constexpr cudaChannelFormatKind kKind = cudaChannelFormatKind##KIND; \
   };
 #define TORCHPORT_TEXELS(NAME, BITS, KIND) \
   TORCHPORT_TEXEL(NAME##1, BITS, 1, KIND)  \

@@ -37,21 +37,45 @@ typedef struct nvtxEventAttributes_v2 {
   nvtxMessageValue_t message;
 } nvtxEventAttributes_t;
 
-static inline int nvtxRangePushA(const char* message) { return (void)message, 0; }
-static inline int nvtxRangePushEx(const nvtxEventAttributes_t* a) { return (void)a, 0; }
-static inline int nvtxRangePop(void) { return 0; }
-static inline nvtxRangeId_t nvtxRangeStartA(const char* message) { return (void)message, 0; }
-static inline nvtxRangeId_t nvtxRangeStartEx(const nvtxEventAttributes_t* a) { return (void)a, 0; }
-static inline void nvtxRangeEnd(nvtxRangeId_t id) { (void)id; }
-static inline void nvtxMarkA(const char* message) { (void)message; }
-static inline void nvtxMarkEx(const nvtxEventAttributes_t* a) { (void)a; }
-static inline void nvtxNameOsThreadA(uint32_t thread, const char* name) { (void)thread, (void)name; }
-static inline nvtxDomainHandle_t nvtxDomainCreateA(const char* name) { return (void)name, (nvtxDomainHandle_t)0; }
-static inline void nvtxDomainDestroy(nvtxDomainHandle_t domain) { (void)domain; }
+static inline int nvtxRangePushA(const char* message) {
+  return (void)message, 0;
+}
+static inline int nvtxRangePushEx(const nvtxEventAttributes_t* a) {
+  return (void)a, 0;
+}
+static inline int nvtxRangePop(void) {
+  return 0;
+}
+static inline nvtxRangeId_t nvtxRangeStartA(const char* message) {
+  return (void)message, 0;
+}
+static inline nvtxRangeId_t nvtxRangeStartEx(const nvtxEventAttributes_t* a) {
+  return (void)a, 0;
+}
+static inline void nvtxRangeEnd(nvtxRangeId_t id) {
+  (void)id;
+}
+static inline void nvtxMarkA(const char* message) {
+  (void)message;
+}
+static inline void nvtxMarkEx(const nvtxEventAttributes_t* a) {
+  (void)a;
+}
+static inline void nvtxNameOsThreadA(uint32_t thread, const char* name) {
+  (void)thread, (void)name;
+}
+static inline nvtxDomainHandle_t nvtxDomainCreateA(const char* name) {
+  return (void)name, (nvtxDomainHandle_t)0;
+}
+static inline void nvtxDomainDestroy(nvtxDomainHandle_t domain) {
+  (void)domain;
+}
 static inline int nvtxDomainRangePushEx(nvtxDomainHandle_t d, const nvtxEventAttributes_t* a) {
   return (void)d, (void)a, 0;
 }
-static inline int nvtxDomainRangePop(nvtxDomainHandle_t domain) { return (void)domain, 0; }
+static inline int nvtxDomainRangePop(nvtxDomainHandle_t domain) {
+  return (void)domain, 0;
+}
 static inline nvtxStringHandle_t nvtxDomainRegisterStringA(nvtxDomainHandle_t d, const char* text) {
   return (void)d, (void)text, (nvtxStringHandle_t)0;
 }

@@ -13,6 +13,7 @@
 #include "runtime/device/spec.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/streams.h"
+#include "runtime/virtual/errors/lost_by_kernels.h"
 #include "runtime/virtual/errors/runtime_error_words.h"
 #include "runtime/virtual/errors/runtime_errors.h"
 #include "runtime/virtual/watch/source_lines.h"
@@ -169,6 +170,15 @@ void raise_illegal_access(c10::DeviceIndex device, const std::string& op,
   if (!errors_are_late()) raise_failure(/*is_access=*/true, where);
   lose(device, "", where, /*is_access=*/true);
   raise_lost(device);
+}
+
+void lose_by_kernel(c10::DeviceIndex device, const std::string& kernel, bool is_access) {
+  if (!errors_are_late()) return;
+  try {
+    lose(device, "", line_of(device, kernel, "the kernel ended with an error"), is_access);
+  } catch (const c10::Error&) {
+    // Each call waits: the runtime's own call has the error, and the next one of PyTorch raises.
+  }
 }
 
 void detail::raise_if_lost(c10::DeviceIndex device, Asks asks) {

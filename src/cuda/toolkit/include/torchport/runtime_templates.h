@@ -46,7 +46,8 @@ inline cudaError_t cudaMallocAsync(T** data, size_t bytes, cudaStream_t stream) 
   return cudaMallocAsync(reinterpret_cast<void**>(data), bytes, stream);
 }
 template <class T>
-inline cudaError_t cudaMallocAsync(T** data, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
+inline cudaError_t cudaMallocAsync(T** data, size_t bytes, cudaMemPool_t pool,
+                                   cudaStream_t stream) {
   return cudaMallocFromPoolAsync(reinterpret_cast<void**>(data), bytes, pool, stream);
 }
 template <class T>
@@ -126,15 +127,14 @@ inline cudaError_t cudaLaunchKernel(T* function, dim3 grid, dim3 block, void** a
 template <class T>
 inline cudaError_t cudaLaunchCooperativeKernel(T* function, dim3 grid, dim3 block, void** arguments,
                                                size_t shared = 0, cudaStream_t stream = nullptr) {
-  return cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(function), grid, block, arguments,
-                                     shared, stream);
+  return cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(function), grid, block,
+                                     arguments, shared, stream);
 }
 template <class... Parameters, class... Arguments>
 inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config,
                                       void (*function)(Parameters...), Arguments&&... arguments) {
   return [&](Parameters... values) {
-    void* addresses[] = {
-        const_cast<void*>(static_cast<const volatile void*>(&values))..., nullptr};
+    void* addresses[] = {const_cast<void*>(static_cast<const volatile void*>(&values))..., nullptr};
     return cudaLaunchKernelExC(config, reinterpret_cast<const void*>(function), addresses);
   }(std::forward<Arguments>(arguments)...);
 }
@@ -170,21 +170,22 @@ inline cudaError_t cudaGetKernel(cudaKernel_t* result, T* function) {
 // ---- occupancy ----
 
 template <class T>
-inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, T function, int threads,
-                                                                 size_t shared) {
+inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, T function,
+                                                                 int threads, size_t shared) {
   return cudaOccupancyMaxActiveBlocksPerMultiprocessor(
       blocks, reinterpret_cast<const void*>(function), threads, shared);
 }
 template <class T>
 inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, T function,
-                                                                          int threads, size_t shared,
+                                                                          int threads,
+                                                                          size_t shared,
                                                                           unsigned int flags) {
   return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
       blocks, reinterpret_cast<const void*>(function), threads, shared, flags);
 }
 template <class T>
-inline cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* shared, T* function, int blocks,
-                                                             int threads) {
+inline cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* shared, T* function,
+                                                             int blocks, int threads) {
   return cudaOccupancyAvailableDynamicSMemPerBlock(shared, reinterpret_cast<const void*>(function),
                                                    blocks, threads);
 }
@@ -196,14 +197,16 @@ inline cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, T* function,
 template <class T>
 inline cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, T* function,
                                                         const cudaLaunchConfig_t* config) {
-  return cudaOccupancyMaxPotentialClusterSize(size, reinterpret_cast<const void*>(function), config);
+  return cudaOccupancyMaxPotentialClusterSize(size, reinterpret_cast<const void*>(function),
+                                              config);
 }
 
-// The block with which most threads are on a multiprocessor; of several the largest. Blocks shrink by
-// a warp at a time.
+// The block with which most threads are on a multiprocessor; of several the largest. Blocks shrink
+// by a warp at a time.
 template <class SharedOf, class T>
 inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int* block, T function,
-                                                                  SharedOf shared_of, int limit = 0) {
+                                                                  SharedOf shared_of,
+                                                                  int limit = 0) {
   constexpr int kWarp = 32;
   int device = 0;
   int multiprocessors = 0;

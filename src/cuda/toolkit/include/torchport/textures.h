@@ -1,5 +1,6 @@
-// Textures and surfaces in kernels: the functions on objects. Layers lie behind each other in an array's
-// depth. References (`texture<...>`) are gone since CUDA 12; cubemaps are refused by their names.
+// Textures and surfaces in kernels: the functions on objects. Layers lie behind each other in an
+// array's depth. References (`texture<...>`) are gone since CUDA 12; cubemaps are refused by their
+// names.
 #pragma once
 
 #include <type_traits>
@@ -60,29 +61,29 @@ inline void tex1Dfetch(T* to, cudaTextureObject_t t, int x) {
   *to = tex1Dfetch<T>(t, x);
 }
 
-// Both forms of a function: one returns the value, one stores it. Those with a level or gradients read
-// level 0, which is the only one of a texture that is not mipmapped.
-#define TORCHPORT_TEXTURE(NAME, PARAMETERS, DIMENSIONS, X, Y, Z, LAYER)         \
-  template <class T>                                                                       \
-  inline T NAME PARAMETERS {                                                               \
-    return torchport::cuda::read_texel<T>(                                                 \
-        torchport::cuda::sample(t, DIMENSIONS, X, Y, Z, LAYER));                           \
+// Both forms of a function: one returns the value, one stores it. Those with a level or gradients
+// read level 0, which is the only one of a texture that is not mipmapped.
+#define TORCHPORT_TEXTURE(NAME, PARAMETERS, DIMENSIONS, X, Y, Z, LAYER)                            \
+  template <class T>                                                                               \
+  inline T NAME PARAMETERS {                                                                       \
+    return torchport::cuda::read_texel<T>(torchport::cuda::sample(t, DIMENSIONS, X, Y, Z, LAYER)); \
   }
 TORCHPORT_TEXTURE(tex1D, (cudaTextureObject_t t, float x), 1, x, 0.0F, 0.0F, -1)
 TORCHPORT_TEXTURE(tex2D, (cudaTextureObject_t t, float x, float y), 2, x, y, 0.0F, -1)
 TORCHPORT_TEXTURE(tex3D, (cudaTextureObject_t t, float x, float y, float z), 3, x, y, z, -1)
-TORCHPORT_TEXTURE(tex1DLayered, (cudaTextureObject_t t, float x, int layer), 1, x, 0.0F,
-                  0.0F, layer)
-TORCHPORT_TEXTURE(tex2DLayered, (cudaTextureObject_t t, float x, float y, int layer), 2, x, y, 0.0F, layer)
+TORCHPORT_TEXTURE(tex1DLayered, (cudaTextureObject_t t, float x, int layer), 1, x, 0.0F, 0.0F,
+                  layer)
+TORCHPORT_TEXTURE(tex2DLayered, (cudaTextureObject_t t, float x, float y, int layer), 2, x, y, 0.0F,
+                  layer)
 TORCHPORT_TEXTURE(tex1DLod, (cudaTextureObject_t t, float x, float), 1, x, 0.0F, 0.0F, -1)
-TORCHPORT_TEXTURE(tex2DLod, (cudaTextureObject_t t, float x, float y, float), 2, x, y,
+TORCHPORT_TEXTURE(tex2DLod, (cudaTextureObject_t t, float x, float y, float), 2, x, y, 0.0F, -1)
+TORCHPORT_TEXTURE(tex3DLod, (cudaTextureObject_t t, float x, float y, float z, float), 3, x, y, z,
+                  -1)
+TORCHPORT_TEXTURE(tex1DGrad, (cudaTextureObject_t t, float x, float, float), 1, x, 0.0F, 0.0F, -1)
+TORCHPORT_TEXTURE(tex2DGrad, (cudaTextureObject_t t, float x, float y, float2, float2), 2, x, y,
                   0.0F, -1)
-TORCHPORT_TEXTURE(tex3DLod, (cudaTextureObject_t t, float x, float y, float z, float), 3, x, y, z, -1)
-TORCHPORT_TEXTURE(tex1DGrad, (cudaTextureObject_t t, float x, float, float), 1, x, 0.0F,
-                  0.0F, -1)
-TORCHPORT_TEXTURE(tex2DGrad, (cudaTextureObject_t t, float x, float y, float2, float2), 2,
-                  x, y, 0.0F, -1)
-TORCHPORT_TEXTURE(tex3DGrad, (cudaTextureObject_t t, float x, float y, float z, float4, float4), 3, x, y, z, -1)
+TORCHPORT_TEXTURE(tex3DGrad, (cudaTextureObject_t t, float x, float y, float z, float4, float4), 3,
+                  x, y, z, -1)
 #undef TORCHPORT_TEXTURE
 template <class T>
 inline void tex1D(T* to, cudaTextureObject_t t, float x) {
@@ -117,7 +118,8 @@ namespace torchport::cuda {
 template <class T>
 T surface_read(cudaSurfaceObject_t s, int x, int y, int z, cudaSurfaceBoundaryMode mode) {
   T value{};
-  if (const void* at = surface_address(s, x, y, z, sizeof(T), mode)) std::memcpy(&value, at, sizeof(T));
+  if (const void* at = surface_address(s, x, y, z, sizeof(T), mode))
+    std::memcpy(&value, at, sizeof(T));
   return value;
 }
 template <class T>
@@ -128,21 +130,21 @@ void surface_write(const T& value, cudaSurfaceObject_t s, int x, int y, int z,
 
 }  // namespace torchport::cuda
 
-#define TORCHPORT_SURFACE_OF(NAME, FIRST, SECOND, X, Y, Z)                                        \
-  template <class T>                                                                               \
-  inline T NAME##read(cudaSurfaceObject_t s, int x FIRST SECOND,                                   \
-                      cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap) {                       \
-    return torchport::cuda::surface_read<T>(s, X, Y, Z, mode);                                     \
-  }                                                                                                \
-  template <class T>                                                                               \
-  inline void NAME##read(T* to, cudaSurfaceObject_t s, int x FIRST SECOND,                         \
-                         cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap) {                    \
-    *to = torchport::cuda::surface_read<T>(s, X, Y, Z, mode);                                      \
-  }                                                                                                \
-  template <class T>                                                                               \
-  inline void NAME##write(T value, cudaSurfaceObject_t s, int x FIRST SECOND,                      \
-                          cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap) {                   \
-    torchport::cuda::surface_write(value, s, X, Y, Z, mode);                                       \
+#define TORCHPORT_SURFACE_OF(NAME, FIRST, SECOND, X, Y, Z)                       \
+  template <class T>                                                             \
+  inline T NAME##read(cudaSurfaceObject_t s, int x FIRST SECOND,                 \
+                      cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap) {     \
+    return torchport::cuda::surface_read<T>(s, X, Y, Z, mode);                   \
+  }                                                                              \
+  template <class T>                                                             \
+  inline void NAME##read(T* to, cudaSurfaceObject_t s, int x FIRST SECOND,       \
+                         cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap) {  \
+    *to = torchport::cuda::surface_read<T>(s, X, Y, Z, mode);                    \
+  }                                                                              \
+  template <class T>                                                             \
+  inline void NAME##write(T value, cudaSurfaceObject_t s, int x FIRST SECOND,    \
+                          cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap) { \
+    torchport::cuda::surface_write(value, s, X, Y, Z, mode);                     \
   }
 #define TORCHPORT_Y , int y
 #define TORCHPORT_Z , int z

@@ -13,11 +13,13 @@ TORCHPORT_CUDART const char* cudaGetErrorString(cudaError_t error);
 TORCHPORT_CUDART cudaError_t cudaGetDeviceCount(int* count);
 TORCHPORT_CUDART cudaError_t cudaGetDevice(int* device);
 TORCHPORT_CUDART cudaError_t cudaSetDevice(int device);
-TORCHPORT_CUDART cudaError_t cudaInitDevice(int device, unsigned int deviceFlags, unsigned int flags);
+TORCHPORT_CUDART cudaError_t cudaInitDevice(int device, unsigned int deviceFlags,
+                                            unsigned int flags);
 TORCHPORT_CUDART cudaError_t cudaSetValidDevices(int* devices, int count);
 TORCHPORT_CUDART cudaError_t cudaChooseDevice(int* device, const struct cudaDeviceProp* wanted);
 TORCHPORT_CUDART cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp* properties, int device);
-TORCHPORT_CUDART cudaError_t cudaDeviceGetAttribute(int* value, enum cudaDeviceAttr which, int device);
+TORCHPORT_CUDART cudaError_t cudaDeviceGetAttribute(int* value, enum cudaDeviceAttr which,
+                                                    int device);
 TORCHPORT_CUDART cudaError_t cudaDeviceGetP2PAttribute(int* value, enum cudaDeviceP2PAttr which,
                                                        int from, int to);
 TORCHPORT_CUDART cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* id);
@@ -44,15 +46,16 @@ TORCHPORT_CUDART cudaError_t cudaDeviceDisablePeerAccess(int peer);
 
 TORCHPORT_CUDART cudaError_t cudaDriverGetVersion(int* version);
 TORCHPORT_CUDART cudaError_t cudaRuntimeGetVersion(int* version);
-TORCHPORT_CUDART cudaError_t cudaGetDriverEntryPoint(
-    const char* name, void** function, unsigned long long flags,
-    enum cudaDriverEntryPointQueryResult* status TORCHPORT_DEFAULT(NULL));
+TORCHPORT_CUDART cudaError_t
+cudaGetDriverEntryPoint(const char* name, void** function, unsigned long long flags,
+                        enum cudaDriverEntryPointQueryResult* status TORCHPORT_DEFAULT(NULL));
 TORCHPORT_CUDART cudaError_t cudaGetDriverEntryPointByVersion(
     const char* name, void** function, unsigned int version, unsigned long long flags,
     enum cudaDriverEntryPointQueryResult* status TORCHPORT_DEFAULT(NULL));
 
 TORCHPORT_CUDART cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t* handle, cudaEvent_t event);
-TORCHPORT_CUDART cudaError_t cudaIpcOpenEventHandle(cudaEvent_t* event, cudaIpcEventHandle_t handle);
+TORCHPORT_CUDART cudaError_t cudaIpcOpenEventHandle(cudaEvent_t* event,
+                                                    cudaIpcEventHandle_t handle);
 TORCHPORT_CUDART cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* memory);
 TORCHPORT_CUDART cudaError_t cudaIpcOpenMemHandle(void** memory, cudaIpcMemHandle_t handle,
                                                   unsigned int flags);

@@ -6,20 +6,24 @@
 TORCHPORT_CUDART cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned int flags);
 TORCHPORT_CUDART cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 TORCHPORT_CUDART cudaError_t cudaGraphClone(cudaGraph_t* copy, cudaGraph_t graph);
-TORCHPORT_CUDART cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count);
+TORCHPORT_CUDART cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes,
+                                               size_t* count);
 TORCHPORT_CUDART cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes,
                                                    size_t* count);
 TORCHPORT_CUDART cudaError_t cudaGraphGetEdges_v2(cudaGraph_t graph, cudaGraphNode_t* from,
                                                   cudaGraphNode_t* to, cudaGraphEdgeData* data,
                                                   size_t* count);
-TORCHPORT_CUDART cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType* type);
+TORCHPORT_CUDART cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node,
+                                                  enum cudaGraphNodeType* type);
 TORCHPORT_CUDART cudaError_t cudaGraphNodeGetDependencies_v2(cudaGraphNode_t node,
                                                              cudaGraphNode_t* list,
-                                                             cudaGraphEdgeData* data, size_t* count);
+                                                             cudaGraphEdgeData* data,
+                                                             size_t* count);
 TORCHPORT_CUDART cudaError_t cudaGraphAddDependencies_v2(cudaGraph_t graph,
                                                          const cudaGraphNode_t* from,
                                                          const cudaGraphNode_t* to,
-                                                         const cudaGraphEdgeData* data, size_t count);
+                                                         const cudaGraphEdgeData* data,
+                                                         size_t count);
 TORCHPORT_CUDART cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node);
 TORCHPORT_CUDART cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                                     const cudaGraphNode_t* after, size_t count,
@@ -123,8 +127,8 @@ inline cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphN
   return cudaGraphNodeGetDependencies_v2(node, list, nullptr, count);
 }
 inline cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from,
-                                            const cudaGraphNode_t* to, const cudaGraphEdgeData* data,
-                                            size_t count) {
+                                            const cudaGraphNode_t* to,
+                                            const cudaGraphEdgeData* data, size_t count) {
   return cudaGraphAddDependencies_v2(graph, from, to, data, count);
 }
 inline cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from,

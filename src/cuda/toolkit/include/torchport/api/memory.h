@@ -7,13 +7,15 @@ TORCHPORT_CUDART cudaError_t cudaMalloc(void** data, size_t bytes);
 TORCHPORT_CUDART cudaError_t cudaMallocHost(void** data, size_t bytes);
 TORCHPORT_CUDART cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned int flags);
 TORCHPORT_CUDART cudaError_t cudaMallocManaged(void** data, size_t bytes, unsigned int flags);
-TORCHPORT_CUDART cudaError_t cudaMallocPitch(void** data, size_t* pitch, size_t width, size_t height);
+TORCHPORT_CUDART cudaError_t cudaMallocPitch(void** data, size_t* pitch, size_t width,
+                                             size_t height);
 TORCHPORT_CUDART cudaError_t cudaMalloc3D(struct cudaPitchedPtr* data, struct cudaExtent extent);
 TORCHPORT_CUDART cudaError_t cudaFree(void* data);
 TORCHPORT_CUDART cudaError_t cudaFreeHost(void* data);
 TORCHPORT_CUDART cudaError_t cudaHostRegister(void* data, size_t bytes, unsigned int flags);
 TORCHPORT_CUDART cudaError_t cudaHostUnregister(void* data);
-TORCHPORT_CUDART cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned int flags);
+TORCHPORT_CUDART cudaError_t cudaHostGetDevicePointer(void** device, void* host,
+                                                      unsigned int flags);
 TORCHPORT_CUDART cudaError_t cudaHostGetFlags(unsigned int* flags, void* host);
 TORCHPORT_CUDART cudaError_t cudaMemGetInfo(size_t* left, size_t* total);
 TORCHPORT_CUDART cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes* attributes,
@@ -24,8 +26,8 @@ TORCHPORT_CUDART cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes
 TORCHPORT_CUDART cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes,
                                              enum cudaMemcpyKind kind,
                                              cudaStream_t stream TORCHPORT_DEFAULT(0));
-TORCHPORT_CUDART cudaError_t cudaMemcpyPeer(void* to, int toDevice, const void* from, int fromDevice,
-                                            size_t bytes);
+TORCHPORT_CUDART cudaError_t cudaMemcpyPeer(void* to, int toDevice, const void* from,
+                                            int fromDevice, size_t bytes);
 TORCHPORT_CUDART cudaError_t cudaMemcpyPeerAsync(void* to, int toDevice, const void* from,
                                                  int fromDevice, size_t bytes,
                                                  cudaStream_t stream TORCHPORT_DEFAULT(0));
@@ -48,20 +50,19 @@ TORCHPORT_CUDART cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes,
 TORCHPORT_CUDART cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t width,
                                           size_t height);
 TORCHPORT_CUDART cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width,
-                                               size_t height, cudaStream_t stream TORCHPORT_DEFAULT(0));
+                                               size_t height,
+                                               cudaStream_t stream TORCHPORT_DEFAULT(0));
 TORCHPORT_CUDART cudaError_t cudaMemset3D(struct cudaPitchedPtr to, int value,
                                           struct cudaExtent extent);
 TORCHPORT_CUDART cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr to, int value,
                                                struct cudaExtent extent,
                                                cudaStream_t stream TORCHPORT_DEFAULT(0));
-TORCHPORT_CUDART cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t bytes,
-                                                size_t offset TORCHPORT_DEFAULT(0),
-                                                enum cudaMemcpyKind kind
-                                                    TORCHPORT_DEFAULT(cudaMemcpyHostToDevice));
-TORCHPORT_CUDART cudaError_t cudaMemcpyFromSymbol(void* to, const void* symbol, size_t bytes,
-                                                  size_t offset TORCHPORT_DEFAULT(0),
-                                                  enum cudaMemcpyKind kind
-                                                      TORCHPORT_DEFAULT(cudaMemcpyDeviceToHost));
+TORCHPORT_CUDART cudaError_t cudaMemcpyToSymbol(
+    const void* symbol, const void* from, size_t bytes, size_t offset TORCHPORT_DEFAULT(0),
+    enum cudaMemcpyKind kind TORCHPORT_DEFAULT(cudaMemcpyHostToDevice));
+TORCHPORT_CUDART cudaError_t
+cudaMemcpyFromSymbol(void* to, const void* symbol, size_t bytes, size_t offset TORCHPORT_DEFAULT(0),
+                     enum cudaMemcpyKind kind TORCHPORT_DEFAULT(cudaMemcpyDeviceToHost));
 TORCHPORT_CUDART cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* from,
                                                      size_t bytes, size_t offset,
                                                      enum cudaMemcpyKind kind,
@@ -83,8 +84,8 @@ TORCHPORT_CUDART cudaError_t cudaMemRangeGetAttribute(void* value, size_t size,
                                                       const void* data, size_t bytes);
 
 TORCHPORT_CUDART cudaError_t cudaMallocArray(cudaArray_t* array,
-                                             const struct cudaChannelFormatDesc* format, size_t width,
-                                             size_t height TORCHPORT_DEFAULT(0),
+                                             const struct cudaChannelFormatDesc* format,
+                                             size_t width, size_t height TORCHPORT_DEFAULT(0),
                                              unsigned int flags TORCHPORT_DEFAULT(0));
 TORCHPORT_CUDART cudaError_t cudaMalloc3DArray(cudaArray_t* array,
                                                const struct cudaChannelFormatDesc* format,
@@ -98,9 +99,9 @@ TORCHPORT_CUDART cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc* fo
                                                 cudaArray_const_t array);
 TORCHPORT_CUDART struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
                                                                     enum cudaChannelFormatKind f);
-TORCHPORT_CUDART cudaError_t cudaMemcpy2DToArray(cudaArray_t to, size_t x, size_t y, const void* from,
-                                                 size_t pitch, size_t width, size_t height,
-                                                 enum cudaMemcpyKind kind);
+TORCHPORT_CUDART cudaError_t cudaMemcpy2DToArray(cudaArray_t to, size_t x, size_t y,
+                                                 const void* from, size_t pitch, size_t width,
+                                                 size_t height, enum cudaMemcpyKind kind);
 TORCHPORT_CUDART cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y,
                                                       const void* from, size_t pitch, size_t width,
                                                       size_t height, enum cudaMemcpyKind kind,
@@ -108,17 +109,19 @@ TORCHPORT_CUDART cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, 
 TORCHPORT_CUDART cudaError_t cudaMemcpy2DFromArray(void* to, size_t pitch, cudaArray_const_t from,
                                                    size_t x, size_t y, size_t width, size_t height,
                                                    enum cudaMemcpyKind kind);
-TORCHPORT_CUDART cudaError_t cudaMemcpy2DFromArrayAsync(void* to, size_t pitch, cudaArray_const_t from,
-                                                        size_t x, size_t y, size_t width,
-                                                        size_t height, enum cudaMemcpyKind kind,
+TORCHPORT_CUDART cudaError_t cudaMemcpy2DFromArrayAsync(void* to, size_t pitch,
+                                                        cudaArray_const_t from, size_t x, size_t y,
+                                                        size_t width, size_t height,
+                                                        enum cudaMemcpyKind kind,
                                                         cudaStream_t stream TORCHPORT_DEFAULT(0));
-TORCHPORT_CUDART cudaError_t cudaMemcpy2DArrayToArray(
-    cudaArray_t to, size_t toX, size_t toY, cudaArray_const_t from, size_t fromX, size_t fromY,
-    size_t width, size_t height, enum cudaMemcpyKind kind TORCHPORT_DEFAULT(cudaMemcpyDeviceToDevice));
+TORCHPORT_CUDART cudaError_t
+cudaMemcpy2DArrayToArray(cudaArray_t to, size_t toX, size_t toY, cudaArray_const_t from,
+                         size_t fromX, size_t fromY, size_t width, size_t height,
+                         enum cudaMemcpyKind kind TORCHPORT_DEFAULT(cudaMemcpyDeviceToDevice));
 TORCHPORT_CUDART cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void* from,
                                                size_t bytes, enum cudaMemcpyKind kind);
-TORCHPORT_CUDART cudaError_t cudaMemcpyFromArray(void* to, cudaArray_const_t from, size_t x, size_t y,
-                                                 size_t bytes, enum cudaMemcpyKind kind);
+TORCHPORT_CUDART cudaError_t cudaMemcpyFromArray(void* to, cudaArray_const_t from, size_t x,
+                                                 size_t y, size_t bytes, enum cudaMemcpyKind kind);
 TORCHPORT_CUDART cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t* array,
                                                       const struct cudaChannelFormatDesc* format,
                                                       struct cudaExtent extent, unsigned int levels,
@@ -154,8 +157,10 @@ TORCHPORT_CUDART cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cu
 TORCHPORT_CUDART cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr which,
                                                      void* value);
 TORCHPORT_CUDART cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool,
-                                                  const struct cudaMemAccessDesc* list, size_t count);
-TORCHPORT_CUDART cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags* flags, cudaMemPool_t pool,
+                                                  const struct cudaMemAccessDesc* list,
+                                                  size_t count);
+TORCHPORT_CUDART cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags* flags,
+                                                  cudaMemPool_t pool,
                                                   struct cudaMemLocation* location);
 TORCHPORT_CUDART cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device);
 TORCHPORT_CUDART cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device);
@@ -164,8 +169,9 @@ TORCHPORT_CUDART cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool
 #if defined(__cplusplus)
 // As CUDA 13 has them, and as CUDA 12 does: without a kernel's part they have nothing to do.
 TORCHPORT_CUDART cudaError_t torchport_cuda_is_managed(const void* data, size_t bytes);
-inline cudaError_t cudaMemPrefetchAsync(const void* data, size_t bytes, struct cudaMemLocation /*to*/,
-                                        unsigned int /*flags*/, cudaStream_t /*stream*/ = nullptr) {
+inline cudaError_t cudaMemPrefetchAsync(const void* data, size_t bytes,
+                                        struct cudaMemLocation /*to*/, unsigned int /*flags*/,
+                                        cudaStream_t /*stream*/ = nullptr) {
   return torchport_cuda_is_managed(data, bytes);
 }
 inline cudaError_t cudaMemPrefetchAsync(const void* data, size_t bytes, int /*to*/,

@@ -31,7 +31,8 @@ TORCHPORT_CUDA_DRIVER CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsig
 
 #if defined(__cplusplus)
 // As CUDA 12 has it, and as CUDA 13 does, whose parameters must be null.
-TORCHPORT_CUDA_DRIVER CUresult cuCtxCreate_v2(CUcontext* context, unsigned int flags, CUdevice device);
+TORCHPORT_CUDA_DRIVER CUresult cuCtxCreate_v2(CUcontext* context, unsigned int flags,
+                                              CUdevice device);
 inline CUresult cuCtxCreate(CUcontext* context, unsigned int flags, CUdevice device) {
   return cuCtxCreate_v2(context, flags, device);
 }
@@ -65,8 +66,8 @@ TORCHPORT_CUDA_DRIVER CUresult cuModuleLoadFatBinary(CUmodule* module, const voi
 TORCHPORT_CUDA_DRIVER CUresult cuModuleUnload(CUmodule module);
 TORCHPORT_CUDA_DRIVER CUresult cuModuleGetFunction(CUfunction* function, CUmodule module,
                                                    const char* name);
-TORCHPORT_CUDA_DRIVER CUresult cuModuleGetGlobal(CUdeviceptr* address, size_t* bytes, CUmodule module,
-                                                 const char* name);
+TORCHPORT_CUDA_DRIVER CUresult cuModuleGetGlobal(CUdeviceptr* address, size_t* bytes,
+                                                 CUmodule module, const char* name);
 TORCHPORT_CUDA_DRIVER CUresult cuLibraryLoadData(CUlibrary* library, const void* code,
                                                  CUjit_option* options, void** values,
                                                  unsigned int count, CUlibraryOption* more,
@@ -112,7 +113,8 @@ TORCHPORT_CUDA_DRIVER CUresult cuMemGetInfo(size_t* left, size_t* total);
 TORCHPORT_CUDA_DRIVER CUresult cuMemAlloc(CUdeviceptr* data, size_t bytes);
 TORCHPORT_CUDA_DRIVER CUresult cuMemAllocPitch(CUdeviceptr* data, size_t* pitch, size_t width,
                                                size_t height, unsigned int element);
-TORCHPORT_CUDA_DRIVER CUresult cuMemAllocManaged(CUdeviceptr* data, size_t bytes, unsigned int flags);
+TORCHPORT_CUDA_DRIVER CUresult cuMemAllocManaged(CUdeviceptr* data, size_t bytes,
+                                                 unsigned int flags);
 TORCHPORT_CUDA_DRIVER CUresult cuMemAllocHost(void** data, size_t bytes);
 TORCHPORT_CUDA_DRIVER CUresult cuMemHostAlloc(void** data, size_t bytes, unsigned int flags);
 TORCHPORT_CUDA_DRIVER CUresult cuMemAllocAsync(CUdeviceptr* data, size_t bytes, CUstream stream);
@@ -128,8 +130,9 @@ TORCHPORT_CUDA_DRIVER CUresult cuMemGetAddressRange(CUdeviceptr* begin, size_t* 
                                                     CUdeviceptr data);
 TORCHPORT_CUDA_DRIVER CUresult cuPointerGetAttribute(void* value, CUpointer_attribute which,
                                                      CUdeviceptr data);
-TORCHPORT_CUDA_DRIVER CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute* which,
-                                                      void** values, CUdeviceptr data);
+TORCHPORT_CUDA_DRIVER CUresult cuPointerGetAttributes(unsigned int count,
+                                                      CUpointer_attribute* which, void** values,
+                                                      CUdeviceptr data);
 
 TORCHPORT_CUDA_DRIVER CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes);
 TORCHPORT_CUDA_DRIVER CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes,
@@ -166,7 +169,8 @@ TORCHPORT_CUDA_DRIVER CUresult cuStreamQuery(CUstream stream);
 TORCHPORT_CUDA_DRIVER CUresult cuStreamGetFlags(CUstream stream, unsigned int* flags);
 TORCHPORT_CUDA_DRIVER CUresult cuStreamGetPriority(CUstream stream, int* priority);
 TORCHPORT_CUDA_DRIVER CUresult cuStreamGetCtx(CUstream stream, CUcontext* context);
-TORCHPORT_CUDA_DRIVER CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags);
+TORCHPORT_CUDA_DRIVER CUresult cuStreamWaitEvent(CUstream stream, CUevent event,
+                                                 unsigned int flags);
 TORCHPORT_CUDA_DRIVER CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback,
                                                    void* data, unsigned int flags);
 TORCHPORT_CUDA_DRIVER CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status);

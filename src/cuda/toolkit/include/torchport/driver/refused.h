@@ -1,5 +1,6 @@
-// Functions of CUDA's driver that virtual devices refuse with CUDA_ERROR_NOT_SUPPORTED, and one line that
-// names the function: virtual memory, multicasts, tensor maps, green contexts, the linker of PTX.
+// Functions of CUDA's driver that virtual devices refuse with CUDA_ERROR_NOT_SUPPORTED, and one
+// line that names the function: virtual memory, multicasts, tensor maps, green contexts, the linker
+// of PTX.
 #pragma once
 
 #include "cuda.h"
@@ -26,8 +27,8 @@
            (CUmemGenericAllocationHandle*, void*, CUmemAllocationHandleType))                      \
   FUNCTION(cuMulticastCreate, (CUmemGenericAllocationHandle*, const CUmulticastObjectProp*))       \
   FUNCTION(cuMulticastAddDevice, (CUmemGenericAllocationHandle, CUdevice))                         \
-  FUNCTION(cuMulticastBindMem, (CUmemGenericAllocationHandle, size_t, CUmemGenericAllocationHandle, \
-                                size_t, size_t, unsigned long long))                               \
+  FUNCTION(cuMulticastBindMem, (CUmemGenericAllocationHandle, size_t,                              \
+                                CUmemGenericAllocationHandle, size_t, size_t, unsigned long long)) \
   FUNCTION(cuMulticastUnbind, (CUmemGenericAllocationHandle, CUdevice, size_t, size_t))            \
   FUNCTION(cuMulticastGetGranularity,                                                              \
            (size_t*, const CUmulticastObjectProp*, CUmulticastGranularity_flags))                  \
@@ -35,11 +36,11 @@
            (CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*,               \
             const cuuint64_t*, const cuuint32_t*, const cuuint32_t*, CUtensorMapInterleave,        \
             CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill))                  \
-  FUNCTION(cuTensorMapEncodeIm2col,                                                                \
-           (CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*,               \
-            const cuuint64_t*, const int*, const int*, cuuint32_t, cuuint32_t, const cuuint32_t*,  \
-            CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,                     \
-            CUtensorMapFloatOOBfill))                                                              \
+  FUNCTION(                                                                                        \
+      cuTensorMapEncodeIm2col,                                                                     \
+      (CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*, const cuuint64_t*, \
+       const int*, const int*, cuuint32_t, cuuint32_t, const cuuint32_t*, CUtensorMapInterleave,   \
+       CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill))                       \
   FUNCTION(cuGreenCtxCreate, (CUgreenCtx*, CUdevResourceDesc, CUdevice, unsigned int))             \
   FUNCTION(cuGreenCtxDestroy, (CUgreenCtx))                                                        \
   FUNCTION(cuGreenCtxStreamCreate, (CUstream*, CUgreenCtx, unsigned int, int))                     \

@@ -1,5 +1,5 @@
-// Tensor maps, virtual memory and multicasts: their types, for headers that name them. Virtual devices
-// refuse the functions.
+// Tensor maps, virtual memory and multicasts: their types, for headers that name them. Virtual
+// devices refuse the functions.
 #pragma once
 
 #include "torchport/driver/types.h"

@@ -1,5 +1,5 @@
-// The types of CUDA's driver (driver API reference manual, 13.0). Those that the runtime has, too, are
-// the runtime's.
+// The types of CUDA's driver (driver API reference manual, 13.0). Those that the runtime has, too,
+// are the runtime's.
 #pragma once
 
 #include <stddef.h>
@@ -190,7 +190,9 @@ typedef enum CUdriverProcAddressQueryResult_enum {
   CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND = 1,
   CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT = 2
 } CUdriverProcAddressQueryResult;
-typedef enum CUstreamWriteValue_flags_enum { CU_STREAM_WRITE_VALUE_DEFAULT = 0 } CUstreamWriteValue_flags;
+typedef enum CUstreamWriteValue_flags_enum {
+  CU_STREAM_WRITE_VALUE_DEFAULT = 0
+} CUstreamWriteValue_flags;
 typedef enum CUstreamWaitValue_flags_enum {
   CU_STREAM_WAIT_VALUE_GEQ = 0,
   CU_STREAM_WAIT_VALUE_EQ = 1,

@@ -139,6 +139,5 @@ enum cudaDeviceAttr {
   cudaDevAttrHostMemoryPoolsSupported = 144,
   cudaDevAttrReserved145 = 145,
   cudaDevAttrOnlyPartialHostNativeAtomicSupported = 147,
-  cudaDevAttrMaxTimelineSemaphoreInteropSupported = 114,
   cudaDevAttrMax = 148
 };

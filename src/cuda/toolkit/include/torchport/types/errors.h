@@ -1,4 +1,5 @@
-// The errors of CUDA's runtime (reference manual of the CUDA toolkit 13.0, "CUDA Runtime API: data types").
+// The errors of CUDA's runtime (reference manual of the CUDA toolkit 13.0, "CUDA Runtime API: data
+// types").
 #pragma once
 
 typedef enum cudaError {
@@ -134,5 +135,6 @@ typedef enum cudaError {
   cudaErrorFunctionNotLoaded = 913,
   cudaErrorInvalidResourceType = 914,
   cudaErrorInvalidResourceConfiguration = 915,
-  cudaErrorUnknown = 999,  cudaErrorApiFailureBase = 10000
+  cudaErrorUnknown = 999,
+  cudaErrorApiFailureBase = 10000
 } cudaError_t;

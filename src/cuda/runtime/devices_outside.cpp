@@ -1,6 +1,6 @@
-#include "cuda/runtime/outside.h"
-
 #include <atomic>
+
+#include "runtime/device/cuda_devices.h"
 
 namespace torchport::cuda {
 
@@ -17,5 +17,5 @@ const Devices* devices_outside() {
 }  // namespace torchport::cuda
 
 void torchport_cuda_use_devices(const torchport::cuda::Devices* devices) {
-  torchport::cuda::given.store(devices, std::memory_order_release);
+  if (devices != nullptr) torchport::cuda::given.store(devices, std::memory_order_release);
 }

@@ -1,9 +1,9 @@
-// The devices of PyTorch, when its virtual devices (libtorchport_virtual.so) are in the process: then
-// both have one current device, one account of memory and one state of errors.
+// The devices of PyTorch, when its virtual devices (libtorchport_virtual.so) are in the process:
+// then both have one current device, one account of memory and one state of errors.
 //
-// libtorchport_virtual.so calls torchport_cuda_use_devices() once, when it is loaded, with functions of
-// its own. Without that call this library keeps devices itself. All functions are thread safe; none
-// may throw.
+// Who loads both (python/torchport/virtual/kernels) gives torchport_virtual_devices() of
+// libtorchport_virtual.so to torchport_cuda_use_devices() of libtorchport_cuda.so. Without that
+// call CUDA's runtime keeps devices itself. All functions are thread safe; none may throw.
 #pragma once
 
 #include <cstddef>
@@ -19,14 +19,15 @@ struct Devices {
   int (*count)() = nullptr;
   int (*current)() = nullptr;
   void (*set_current)(int device) = nullptr;
-  // Memory beside the allocator's, as cudaMalloc takes it. `take` returns a number for `give`, or 0 if
-  // the device is full.
+  // Memory beside the allocator's, as cudaMalloc takes it. `take` returns a number for `give`, or 0
+  // if the device is full.
   std::uint64_t (*take)(int device, std::size_t bytes) = nullptr;
   void (*give)(int device, std::uint64_t taken) = nullptr;
   void (*memory)(int device, std::size_t* left, std::size_t* total) = nullptr;
   // The device of a tensor whose bytes contain the address; -1 if there is none. May be null.
   int (*device_of)(const void* address) = nullptr;
-  // A kernel ended with an error: a cudaError_t.
+  // A kernel ended with an error, a cudaError_t, which has been printed. Tensors of the device are
+  // lost after the next call that waits.
   void (*failed)(int device, int error, const char* kernel) = nullptr;
 };
 
@@ -35,6 +36,9 @@ const Devices* devices_outside();
 
 }  // namespace torchport::cuda
 
+// Of libtorchport_virtual.so; null if its devices are not CUDA's.
+extern "C" __attribute__((visibility("default"))) const torchport::cuda::Devices*
+torchport_virtual_devices();
 // `devices` is kept, and must live as long as the process.
 extern "C" __attribute__((visibility("default"))) void torchport_cuda_use_devices(
     const torchport::cuda::Devices* devices);

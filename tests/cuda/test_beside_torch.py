@@ -1,0 +1,50 @@
+"""CUDA's runtime and PyTorch's virtual devices in one process: one account, one device, one error."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from recorded import TORCHPORT
+
+PROGRAMS = Path(__file__).parent / "programs"
+CODE = """
+import ctypes, pathlib, torch
+from torchport import _runtimes
+from torchport.virtual.kernels import extensions
+extensions.load_libraries(_runtimes.find(_runtimes.Torch.at(pathlib.Path(torch.__file__).parent)))
+library = ctypes.CDLL("{library}")
+library.take.argtypes = [ctypes.c_size_t]
+torch.cuda.set_device(1)
+x = torch.zeros(256 << 20, dtype=torch.uint8, device="cuda")
+library.tell()
+print(library.take(1 << 30), torch.cuda.mem_get_info()[0] >> 20)
+library.tell()
+print(library.take(3 << 30), library.fail(), flush=True)
+try:
+    torch.ones(3, device="cuda").sum().item()
+except torch.AcceleratorError as error:
+    print(str(error).splitlines()[0])
+"""
+
+
+def test_one_account_and_one_state_of_errors(tmp_path: Path) -> None:
+    library = tmp_path / "beside_torch.so"
+    command = [TORCHPORT, "nvcc", "-shared", "-Xcompiler", "-fPIC", PROGRAMS / "beside_torch.cu"]
+    subprocess.run([*command, "-o", library], check=True, timeout=100)
+    (tmp_path / "program.py").write_text(CODE.format(library=library))
+    done = subprocess.run(
+        [TORCHPORT, "run", "-q", "--devices", "cuda:2,memory=4GiB", tmp_path / "program.py"],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.stdout.splitlines() == [
+        "2 devices, current 1, left 3840 of 4096",
+        "0 2816",
+        "2 devices, current 1, left 2816 of 4096",
+        "2 700",
+        "CUDA error: an illegal memory access was encountered",
+    ], done.stderr
+    assert "torchport: kernel bad: block (0, 0, 0)" in done.stderr
