@@ -113,7 +113,11 @@ int submit(cudaStream_t stream, NodeWork work) {
 
 }  // namespace torchport::cuda
 
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
+namespace {
+
+// Into a graph of the program's, behind some of its nodes, or into a new one.
+cudaError_t begin(cudaStream_t stream, cudaStreamCaptureMode mode, cudaGraph_t graph,
+                  const std::vector<CUgraphNode_st*>& after) {
   if (mode < cudaStreamCaptureModeGlobal || mode > cudaStreamCaptureModeRelaxed)
     return told(cudaErrorInvalidValue);
   if (is_default(stream) && stream != cudaStreamPerThread)
@@ -129,13 +133,27 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
   capture->thread = std::this_thread::get_id();
   capture->origin = found;
   capture->blocking = (found->flags & cudaStreamNonBlocking) == 0;
-  capture->graph = new CUgraph_st();
+  capture->owns_graph = graph == nullptr;
+  capture->graph = graph == nullptr ? new CUgraph_st() : graph;
   capture->streams = {found};
   found->capture = capture;
-  found->last.clear();
+  found->last = after;
   captures().insert(capture);
   ++underway;
   return cudaSuccess;
+}
+
+}  // namespace
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
+  return begin(stream, mode, nullptr, {});
+}
+
+cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph,
+                                          const cudaGraphNode_t* after, const cudaGraphEdgeData*,
+                                          size_t count, cudaStreamCaptureMode mode) {
+  if (graph == nullptr || (after == nullptr && count > 0)) return told(cudaErrorInvalidValue);
+  return begin(stream, mode, graph, std::vector<cudaGraphNode_t>(after, after + count));
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
@@ -155,7 +173,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     return told(cudaErrorStreamCaptureWrongThread);
   }
   int error = capture->valid ? 0 : cudaErrorStreamCaptureInvalidated;
-  if (error == 0) {
+  if (error == 0 && capture->owns_graph) {
     // All ends of the graph are to be where this stream is.
     std::set<const CUgraphNode_st*> inner;
     for (const auto& node : capture->graph->nodes)
@@ -170,7 +188,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   end(capture);
   if (error == 0 && graph != nullptr)
     *graph = capture->graph;
-  else
+  else if (capture->owns_graph)
     delete capture->graph;
   return told(error);
 }

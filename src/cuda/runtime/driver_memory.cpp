@@ -246,6 +246,14 @@ CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode) {
   return in_context(
       [&] { return cudaStreamBeginCapture(stream, static_cast<cudaStreamCaptureMode>(mode)); });
 }
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+  return in_context([&] {
+    return cudaThreadExchangeStreamCaptureMode(reinterpret_cast<cudaStreamCaptureMode*>(mode));
+  });
+}
+CUresult cuStreamGetId(CUstream stream, unsigned long long* id) {
+  return in_context([&] { return cudaStreamGetId(stream, id); });
+}
 CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
   return in_context([&] { return cudaStreamEndCapture(stream, graph); });
 }

@@ -65,6 +65,12 @@ Box line(void* to, const void* from, size_t bytes) {
   return box;
 }
 
+int changed(cudaGraphNode_t node, NodeWork work) {
+  if (node == nullptr || node->work.type != work.type) return cudaErrorInvalidValue;
+  node->work = std::move(work);
+  return 0;
+}
+
 int replaced(cudaGraphExec_t exec, cudaGraphNode_t node, NodeWork work) {
   if (exec == nullptr) return cudaErrorInvalidValue;
   const auto found = exec->nodes.find(node);
@@ -268,6 +274,27 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t gra
   made->graph = graph->copy(made->nodes);
   *exec = made.release();
   return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t* exec, cudaGraph_t graph,
+                                           cudaGraphInstantiateParams* p) {
+  if (p == nullptr) return told(cudaErrorInvalidValue);
+  const cudaError_t error = cudaGraphInstantiateWithFlags(exec, graph, p->flags);
+  p->errNode_out = nullptr;
+  p->result_out =
+      error == cudaSuccess ? cudaGraphInstantiateSuccess : cudaGraphInstantiateInvalidStructure;
+  return error;
+}
+cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void* to, const void* from,
+                                           size_t bytes, cudaMemcpyKind kind) {
+  if (const int error = check_copy(to, from, bytes, kind)) return told(error);
+  return told(changed(node, copy_work(line(to, from, bytes), kind)));
+}
+cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const cudaMemsetParams* p) {
+  return told(p == nullptr ? static_cast<int>(cudaErrorInvalidValue) : changed(node, set_work(*p)));
+}
+cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const cudaHostNodeParams* p) {
+  if (p == nullptr || p->fn == nullptr) return told(cudaErrorInvalidValue);
+  return told(changed(node, host_work(*p)));
 }
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
                                 cudaGraphExecUpdateResultInfo* result) {

@@ -28,6 +28,7 @@ struct Capture {
   bool blocking = true;  // the origin waits for the default stream
   bool valid = true;
   CUgraph_st* graph = nullptr;
+  bool owns_graph = true;  // else it is the program's
   std::vector<cudaStream_t> streams;
 };
 

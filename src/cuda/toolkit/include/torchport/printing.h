@@ -7,6 +7,9 @@
 #include <cstdio>
 #include <cstdlib>
 
+// Files of the host's compiler, which may have used these functions already, have no kernels.
+#ifdef __CUDACC__
+
 #define TORCHPORT_PRINTING_API __attribute__((visibility("default")))
 
 extern "C" {
@@ -26,3 +29,5 @@ extern __inline __attribute__((__always_inline__, __gnu_inline__, __artificial__
   return torchport_cuda_print(__builtin_va_arg_pack_len(), format, __builtin_va_arg_pack());
 }
 }
+
+#endif

@@ -71,6 +71,16 @@ TORCHPORT_CUDART cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec
                                                             const struct cudaHostNodeParams* p);
 TORCHPORT_CUDART cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t graph,
                                                            unsigned long long flags);
+TORCHPORT_CUDART cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t* exec,
+                                                            cudaGraph_t graph,
+                                                            cudaGraphInstantiateParams* p);
+TORCHPORT_CUDART cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void* to,
+                                                            const void* from, size_t bytes,
+                                                            enum cudaMemcpyKind kind);
+TORCHPORT_CUDART cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node,
+                                                          const struct cudaMemsetParams* p);
+TORCHPORT_CUDART cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node,
+                                                        const struct cudaHostNodeParams* p);
 TORCHPORT_CUDART cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
                                                  cudaGraphExecUpdateResultInfo* result);
 TORCHPORT_CUDART cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);

@@ -49,6 +49,11 @@ TORCHPORT_CUDART cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent
 
 TORCHPORT_CUDART cudaError_t cudaStreamBeginCapture(cudaStream_t stream,
                                                     enum cudaStreamCaptureMode mode);
+TORCHPORT_CUDART cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph,
+                                                           const cudaGraphNode_t* after,
+                                                           const cudaGraphEdgeData* edges,
+                                                           size_t count,
+                                                           enum cudaStreamCaptureMode mode);
 TORCHPORT_CUDART cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
 TORCHPORT_CUDART cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
                                                    enum cudaStreamCaptureStatus* status);

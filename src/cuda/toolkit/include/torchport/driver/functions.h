@@ -175,6 +175,8 @@ TORCHPORT_CUDA_DRIVER CUresult cuStreamAddCallback(CUstream stream, CUstreamCall
                                                    void* data, unsigned int flags);
 TORCHPORT_CUDA_DRIVER CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status);
 TORCHPORT_CUDA_DRIVER CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode);
+TORCHPORT_CUDA_DRIVER CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode);
+TORCHPORT_CUDA_DRIVER CUresult cuStreamGetId(CUstream stream, unsigned long long* id);
 TORCHPORT_CUDA_DRIVER CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph);
 TORCHPORT_CUDA_DRIVER CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr data,
                                                     cuuint32_t value, unsigned int flags);

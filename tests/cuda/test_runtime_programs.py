@@ -1,4 +1,4 @@
-"""Kernels that never end, memory that runs out, accesses that fault: by programs of their own."""
+"""CUDA's runtime by programs of its own: kernels that never end, full memory, faults, graphs, NVRTC."""
 
 from __future__ import annotations
 
@@ -138,3 +138,13 @@ def test_compiles_at_run_time(folder: Path) -> None:
             "values: 5.25 5.25",
             "bad: NVRTC_ERROR_COMPILATION, line named: 1",
         ]
+
+
+def test_graphs_made_by_hand(folder: Path) -> None:
+    done = run(build(folder, "graphs.cu"))
+    assert done.stdout.splitlines() == [
+        "made by hand: 103",
+        "updated: 105",
+        "with a child: 1103",
+        "a circle: cudaErrorInvalidValue",
+    ]
