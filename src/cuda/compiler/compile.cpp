@@ -129,7 +129,8 @@ class Compilation {
           fmt::format("-D__CUDA_ARCH__={}0", options_.architecture),
           fmt::format("-D__CUDA_ARCH_LIST__={}0", options_.architecture),
           std::string("-D__CUDA_ARCH_FEAT_SM90_ALL=1"), std::string("-D__CUDACC__"),
-          std::string("-D__NVCC__"), std::string("-D__TORCHPORT_NVCC__"), std::string("-DCCCL_DISABLE_NVTX"),
+          std::string("-D__NVCC__"), std::string("-D__TORCHPORT_NVCC__"),
+          std::string("-DCCCL_DISABLE_NVTX"),
           std::string("-D__CUDA_API_PER_THREAD_DEFAULT_STREAM_OFF")})
       words.push_back(one);
     std::erase(words, "-D__CUDA_API_PER_THREAD_DEFAULT_STREAM_OFF");

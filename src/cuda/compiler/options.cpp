@@ -156,158 +156,155 @@ base::Result<void> linker_words(NvccOptions& options, const std::string& /*name*
   return {};
 }
 
-const std::vector<Flag>& flags() {
-  static const std::vector<Flag> kFlags{
-      {"c compile dc device-c dw device-w E preprocess M MM generate-dependencies "
-       "generate-nonsystem-dependencies lib dlink device-link link shared",
-       false, &phase},
-      {"ptx cubin fatbin optix-ir ltoir", false, &device_code},
-      {"o output-file", true,
-       [](NvccOptions& o, const std::string&, const std::string& v) -> base::Result<void> {
-         o.output = v;
-         return {};
-       }},
-      {"odir output-directory", true,
-       [](NvccOptions& o, const std::string&, const std::string& v) -> base::Result<void> {
-         o.output_folder = v;
-         return {};
-       }},
-      {"x", true,
-       [](NvccOptions& o, const std::string&, const std::string& v) -> base::Result<void> {
-         o.language = v;
-         return v == "cu" || v == "c++" || v == "c"
-                    ? base::Result<void>()
-                    : refused(fmt::format("-x {}: the languages are c, c++ and cu", v));
-       }},
-      {"std", true,
-       [](NvccOptions& o, const std::string&, const std::string& v) -> base::Result<void> {
-         o.standard = v;
-         o.standard_given = true;
-         return {};
-       }},
-      {"D define-macro U undefine-macro I include-path isystem system-include include pre-include",
-       true, &preprocess_word},
-      {"MF dependency-output MT dependency-target-name MQ", true, &dependency_word},
-      {"MD MMD MP generate-dependencies-with-compile generate-dependency-targets "
-       "generate-nonsystem-dependencies-with-compile",
-       false, &dependency_word},
-      {"L library-path", true,
-       [](NvccOptions& o, const std::string&, const std::string& v) -> base::Result<void> {
-         for (const std::string& one : split_commas(v)) o.link.push_back("-L" + one);
-         return {};
-       }},
-      {"l library", true,
-       [](NvccOptions& o, const std::string&, const std::string& v) -> base::Result<void> {
-         for (const std::string& one : split_commas(v)) o.inputs.push_back("-l" + one);
-         return {};
-       }},
-      {"O optimize", true,
-       [](NvccOptions& o, const std::string&, const std::string& v) -> base::Result<void> {
-         o.optimize = v;
-         return {};
-       }},
-      {"arch gpu-architecture gencode generate-code code gpu-code", true,
-       [](NvccOptions& o, const std::string&, const std::string& v) -> base::Result<void> {
-         note_architectures(o, v);
-         return {};
-       }},
-      {"Xcompiler compiler-options", true, &host_words},
-      {"Xlinker linker-options", true, &linker_words},
-      {"Xptxas ptxas-options Xnvlink nvlink-options Xarchive archive-options Xcudafe Xfatbin Xcicc "
-       "maxrregcount t threads split-compile split-compile-extended cudart cudadevrt "
-       "prec-div prec-sqrt m machine default-stream diag-suppress diag-error diag-warn "
-       "brief-diagnostics time keep-dir target-dir ldir idir gpu-max-threads compress-mode "
-       "dependency-drive-prefix drive-prefix fdevice-time-trace jump-table-density Ofast-compile "
-       "Ofc device-entity-has-hidden-visibility static-global-template-stub",
-       true, &nothing},
-      {"ftz", true,
-       [](NvccOptions& o, const std::string&, const std::string& v) -> base::Result<void> {
-         o.flush_denormals = is_true(v);
-         return {};
-       }},
-      {"fmad", true,
-       [](NvccOptions& o, const std::string&, const std::string& v) -> base::Result<void> {
-         o.contract = is_true(v);
-         return {};
-       }},
-      {"rdc relocatable-device-code", true,
-       [](NvccOptions& o, const std::string&, const std::string& v) -> base::Result<void> {
-         o.relocatable = is_true(v);
-         return {};
-       }},
-      {"ccbin compiler-bindir", true,
-       [](NvccOptions& o, const std::string&, const std::string& v) -> base::Result<void> {
-         o.host_compiler = v;
-         return {};
-       }},
-      {"Werror", true, &nothing},
-      {"extended-lambda expt-extended-lambda", false,
-       [](NvccOptions& o, const std::string&, const std::string&) -> base::Result<void> {
-         o.extended_lambda = true;
-         return {};
-       }},
-      {"expt-relaxed-constexpr", false,
-       [](NvccOptions& o, const std::string&, const std::string&) -> base::Result<void> {
-         o.relaxed_constexpr = true;
-         return {};
-       }},
-      {"use_fast_math", false,
-       [](NvccOptions& o, const std::string&, const std::string&) -> base::Result<void> {
-         o.fast_math = o.flush_denormals = true;
-         return {};
-       }},
-      {"g debug pg profile", false,
-       [](NvccOptions& o, const std::string& n, const std::string&) -> base::Result<void> {
-         o.host.emplace_back(n == "pg" || n == "profile" ? "-pg" : "-g");
-         return {};
-       }},
-      {"G device-debug", false,
-       [](NvccOptions& o, const std::string&, const std::string&) -> base::Result<void> {
-         o.debug = true;
-         return {};
-       }},
-      {"w disable-warnings", false,
-       [](NvccOptions& o, const std::string&, const std::string&) -> base::Result<void> {
-         o.no_warnings = true;
-         return {};
-       }},
-      {"v verbose", false,
-       [](NvccOptions& o, const std::string&, const std::string&) -> base::Result<void> {
-         o.verbose = true;
-         return {};
-       }},
-      {"dryrun", false,
-       [](NvccOptions& o, const std::string&, const std::string&) -> base::Result<void> {
-         o.verbose = o.dry_run = true;
-         return {};
-       }},
-      {"keep save-temps", false,
-       [](NvccOptions& o, const std::string&, const std::string&) -> base::Result<void> {
-         o.keep = true;
-         return {};
-       }},
-      {"h help", false,
-       [](NvccOptions& o, const std::string&, const std::string&) -> base::Result<void> {
-         o.help = true;
-         return {};
-       }},
-      {"V version", false,
-       [](NvccOptions& o, const std::string&, const std::string&) -> base::Result<void> {
-         o.version = true;
-         return {};
-       }},
-      {"lineinfo generate-line-info res-usage resource-usage Wno-deprecated-gpu-targets Wreorder "
-       "Wdefault-stream-launch Wmissing-launch-bounds Wext-lambda-captures-this "
-       "Wno-deprecated-declarations Wdeprecated-declarations restrict extra-device-vectorization "
-       "dlto lto gen-opt-lto clean clean-targets "
-       "forward-unknown-to-host-compiler forward-unknown-to-host-linker forward-unknown-opts "
-       "allow-unsupported-compiler noprof nodlink display-error-number no-display-error-number "
-       "no-host-device-initializer-list no-host-device-move-forward no-align-double src-in-ptx "
-       "no-compress forward-slash-prefix-opts m64 ewp no-exceptions noeh no-caller-infer "
-       "host-relocatable-link use-local-env prototype-section objdir-as-tempdir no-cubin-func",
-       false, &nothing}};
-  return kFlags;
-}
+const std::vector<Flag> kFlags{
+    {"c compile dc device-c dw device-w E preprocess M MM generate-dependencies "
+     "generate-nonsystem-dependencies lib dlink device-link link shared",
+     false, &phase},
+    {"ptx cubin fatbin optix-ir ltoir", false, &device_code},
+    {"o output-file", true,
+     [](NvccOptions& o, const std::string&, const std::string& v) -> base::Result<void> {
+       o.output = v;
+       return {};
+     }},
+    {"odir output-directory", true,
+     [](NvccOptions& o, const std::string&, const std::string& v) -> base::Result<void> {
+       o.output_folder = v;
+       return {};
+     }},
+    {"x", true,
+     [](NvccOptions& o, const std::string&, const std::string& v) -> base::Result<void> {
+       o.language = v;
+       return v == "cu" || v == "c++" || v == "c"
+                  ? base::Result<void>()
+                  : refused(fmt::format("-x {}: the languages are c, c++ and cu", v));
+     }},
+    {"std", true,
+     [](NvccOptions& o, const std::string&, const std::string& v) -> base::Result<void> {
+       o.standard = v;
+       o.standard_given = true;
+       return {};
+     }},
+    {"D define-macro U undefine-macro I include-path isystem system-include include pre-include",
+     true, &preprocess_word},
+    {"MF dependency-output MT dependency-target-name MQ", true, &dependency_word},
+    {"MD MMD MP generate-dependencies-with-compile generate-dependency-targets "
+     "generate-nonsystem-dependencies-with-compile",
+     false, &dependency_word},
+    {"L library-path", true,
+     [](NvccOptions& o, const std::string&, const std::string& v) -> base::Result<void> {
+       for (const std::string& one : split_commas(v)) o.link.push_back("-L" + one);
+       return {};
+     }},
+    {"l library", true,
+     [](NvccOptions& o, const std::string&, const std::string& v) -> base::Result<void> {
+       for (const std::string& one : split_commas(v)) o.inputs.push_back("-l" + one);
+       return {};
+     }},
+    {"O optimize", true,
+     [](NvccOptions& o, const std::string&, const std::string& v) -> base::Result<void> {
+       o.optimize = v;
+       return {};
+     }},
+    {"arch gpu-architecture gencode generate-code code gpu-code", true,
+     [](NvccOptions& o, const std::string&, const std::string& v) -> base::Result<void> {
+       note_architectures(o, v);
+       return {};
+     }},
+    {"Xcompiler compiler-options", true, &host_words},
+    {"Xlinker linker-options", true, &linker_words},
+    {"Xptxas ptxas-options Xnvlink nvlink-options Xarchive archive-options Xcudafe Xfatbin Xcicc "
+     "maxrregcount t threads split-compile split-compile-extended cudart cudadevrt "
+     "prec-div prec-sqrt m machine default-stream diag-suppress diag-error diag-warn "
+     "brief-diagnostics time keep-dir target-dir ldir idir gpu-max-threads compress-mode "
+     "dependency-drive-prefix drive-prefix fdevice-time-trace jump-table-density Ofast-compile "
+     "Ofc device-entity-has-hidden-visibility static-global-template-stub",
+     true, &nothing},
+    {"ftz", true,
+     [](NvccOptions& o, const std::string&, const std::string& v) -> base::Result<void> {
+       o.flush_denormals = is_true(v);
+       return {};
+     }},
+    {"fmad", true,
+     [](NvccOptions& o, const std::string&, const std::string& v) -> base::Result<void> {
+       o.contract = is_true(v);
+       return {};
+     }},
+    {"rdc relocatable-device-code", true,
+     [](NvccOptions& o, const std::string&, const std::string& v) -> base::Result<void> {
+       o.relocatable = is_true(v);
+       return {};
+     }},
+    {"ccbin compiler-bindir", true,
+     [](NvccOptions& o, const std::string&, const std::string& v) -> base::Result<void> {
+       o.host_compiler = v;
+       return {};
+     }},
+    {"Werror", true, &nothing},
+    {"extended-lambda expt-extended-lambda", false,
+     [](NvccOptions& o, const std::string&, const std::string&) -> base::Result<void> {
+       o.extended_lambda = true;
+       return {};
+     }},
+    {"expt-relaxed-constexpr", false,
+     [](NvccOptions& o, const std::string&, const std::string&) -> base::Result<void> {
+       o.relaxed_constexpr = true;
+       return {};
+     }},
+    {"use_fast_math", false,
+     [](NvccOptions& o, const std::string&, const std::string&) -> base::Result<void> {
+       o.fast_math = o.flush_denormals = true;
+       return {};
+     }},
+    {"g debug pg profile", false,
+     [](NvccOptions& o, const std::string& n, const std::string&) -> base::Result<void> {
+       o.host.emplace_back(n == "pg" || n == "profile" ? "-pg" : "-g");
+       return {};
+     }},
+    {"G device-debug", false,
+     [](NvccOptions& o, const std::string&, const std::string&) -> base::Result<void> {
+       o.debug = true;
+       return {};
+     }},
+    {"w disable-warnings", false,
+     [](NvccOptions& o, const std::string&, const std::string&) -> base::Result<void> {
+       o.no_warnings = true;
+       return {};
+     }},
+    {"v verbose", false,
+     [](NvccOptions& o, const std::string&, const std::string&) -> base::Result<void> {
+       o.verbose = true;
+       return {};
+     }},
+    {"dryrun", false,
+     [](NvccOptions& o, const std::string&, const std::string&) -> base::Result<void> {
+       o.verbose = o.dry_run = true;
+       return {};
+     }},
+    {"keep save-temps", false,
+     [](NvccOptions& o, const std::string&, const std::string&) -> base::Result<void> {
+       o.keep = true;
+       return {};
+     }},
+    {"h help", false,
+     [](NvccOptions& o, const std::string&, const std::string&) -> base::Result<void> {
+       o.help = true;
+       return {};
+     }},
+    {"V version", false,
+     [](NvccOptions& o, const std::string&, const std::string&) -> base::Result<void> {
+       o.version = true;
+       return {};
+     }},
+    {"lineinfo generate-line-info res-usage resource-usage Wno-deprecated-gpu-targets Wreorder "
+     "Wdefault-stream-launch Wmissing-launch-bounds Wext-lambda-captures-this "
+     "Wno-deprecated-declarations Wdeprecated-declarations restrict extra-device-vectorization "
+     "dlto lto gen-opt-lto clean clean-targets "
+     "forward-unknown-to-host-compiler forward-unknown-to-host-linker forward-unknown-opts "
+     "allow-unsupported-compiler noprof nodlink display-error-number no-display-error-number "
+     "no-host-device-initializer-list no-host-device-move-forward no-align-double src-in-ptx "
+     "no-compress forward-slash-prefix-opts m64 ewp no-exceptions noeh no-caller-infer "
+     "host-relocatable-link use-local-env prototype-section objdir-as-tempdir no-cubin-func",
+     false, &nothing}};
 
 bool has_name(const Flag& flag, std::string_view name) {
   for (std::size_t at = 0; at < flag.names.size();) {
@@ -319,7 +316,7 @@ bool has_name(const Flag& flag, std::string_view name) {
 }
 
 const Flag* find_flag(std::string_view name) {
-  for (const Flag& flag : flags())
+  for (const Flag& flag : kFlags)
     if (has_name(flag, name)) return &flag;
   return nullptr;
 }
@@ -338,7 +335,7 @@ const Flag* find_joined(const std::string& word, std::string& name) {
 
 std::string nearest_flag(const std::string& name) {
   std::vector<std::string_view> all;
-  for (const Flag& flag : flags()) {
+  for (const Flag& flag : kFlags) {
     for (std::size_t at = 0; at < flag.names.size();) {
       const std::size_t end = std::min(flag.names.find(' ', at), flag.names.size());
       all.push_back(flag.names.substr(at, end - at));
@@ -430,7 +427,8 @@ base::Result<NvccOptions> parse_nvcc(const Words& words) {
     if (flag == nullptr) {
       if (const std::size_t equals = name.find('='); equals != std::string::npos) {
         const std::string before = name.substr(0, equals);
-        if ((flag = find_flag(before)) != nullptr) {
+        flag = find_flag(before);
+        if (flag != nullptr) {
           value = name.substr(equals + 1);
           name = before;
           has_value = true;
@@ -439,7 +437,8 @@ base::Result<NvccOptions> parse_nvcc(const Words& words) {
     }
     if (flag == nullptr && !word.starts_with("--")) {
       std::string letter;
-      if ((flag = find_joined(name, letter)) != nullptr) {
+      flag = find_joined(name, letter);
+      if (flag != nullptr) {
         value = name.substr(letter.size());
         if (value.starts_with('=') && letter != "D") value.erase(0, 1);
         name = letter;

@@ -405,7 +405,7 @@ unsigned Block::active_lanes(const void* site) {
   warps_[me.thread / kLanes].converging.push_back(&me);
   ++converging_;
   switch_to(next());
-  return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(me.waits_at));
+  return me.lanes;
 }
 
 // Every lane has come as far as it can: those at one call are active there together.
@@ -423,7 +423,7 @@ bool Block::release_converging() {
         if (all[j] == nullptr || all[j]->waits_at != site) continue;
         Fiber* one = all[j];
         all[j] = nullptr;
-        one->waits_at = reinterpret_cast<const void*>(std::uintptr_t{lanes});
+        one->lanes = lanes;
         make_ready(one);
       }
     }

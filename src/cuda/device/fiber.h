@@ -23,6 +23,7 @@ struct Fiber {
   bool one_thread = false;
   Fiber* next = nullptr;           // in the queue
   const void* waits_at = nullptr;  // the call of active_lanes
+  unsigned lanes = 0;              // that were active at the call
   const Site* site = nullptr;      // where the thread waits
   void* held = nullptr;            // an exchange whose values the thread may read
 };

@@ -30,7 +30,8 @@ bool GridBarrier::wait() {
 
 void GridBarrier::leave() {
   const std::scoped_lock lock(mutex_);
-  if (arrived_ != --blocks_ || blocks_ == 0) return;
+  --blocks_;
+  if (arrived_ != blocks_ || blocks_ == 0) return;
   arrived_ = 0;
   ++round_;
   changed_.notify_all();

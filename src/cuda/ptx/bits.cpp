@@ -237,7 +237,7 @@ std::string vscalar(Reading& r) {
 // vadd4.u32.u32.u32{.sat}{.add} and so on, on all elements.
 std::string vparts(Reading& r) {
   const std::string& name = r.item().words[0];
-  const unsigned bits = name.ends_with("4") ? 8 : 16;
+  const unsigned bits = name.ends_with('4') ? 8 : 16;
   const bool compares = name.starts_with("vset");
   std::string how;
   const std::string d = r.take_type();

@@ -95,12 +95,13 @@ bool is_float(std::string_view type) {
   return type.find('f') != std::string_view::npos;
 }
 bool is_signed(std::string_view type) {
-  return type.starts_with("s");
+  return type.starts_with('s');
 }
 unsigned bits_of(std::string_view type) {
-  for (const std::string_view digits : {"128", "64", "x2", "32", "16", "8"})
-    if (type.ends_with(digits))
-      return digits == "x2" ? 32 : static_cast<unsigned>(std::atoi(digits.data()));
+  constexpr std::array<std::pair<std::string_view, unsigned>, 6> kEnds{
+      {{"128", 128}, {"64", 64}, {"x2", 32}, {"32", 32}, {"16", 16}, {"8", 8}}};
+  for (const auto& [digits, bits] : kEnds)
+    if (type.ends_with(digits)) return bits;
   return 32;
 }
 
@@ -276,11 +277,11 @@ std::string call(std::string_view function, const std::vector<std::string>& type
     }
   };
   if (!types.empty()) {
-    result += "<";
+    result += '<';
     join(types);
-    result += ">";
+    result += '>';
   }
-  result += "(";
+  result += '(';
   join(arguments);
   result += ");";
   return result;

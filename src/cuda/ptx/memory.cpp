@@ -82,7 +82,7 @@ std::string atomic(Reading& r, bool result) {
   const std::string op =
       r.take_one({"add", "min", "max", "inc", "dec", "exch", "cas", "and", "or", "xor"});
   (void)r.take("noftz");
-  const std::string vector = r.take_one({"v2", "v4", "v8"});
+  (void)r.take_one({"v2", "v4", "v8"});
   const std::string type = r.take_type();
   const std::size_t at = result ? 1 : 0;
   r.need(at + 2, at + 4);
@@ -107,7 +107,7 @@ std::string atomic(Reading& r, bool result) {
                  {result ? r.target(targets[k]) : "torchport_none",
                   k == 0 ? to : fmt::format("{} + {}", to, k * bits_of(type) / 8),
                   r.source(values[k], type)});
-    code += " ";
+    code += ' ';
   }
   return code;
 }
@@ -188,7 +188,7 @@ std::string cp(Reading& r) {
 }
 
 std::string nothing(Reading& r) {
-  while (!r.left().empty()) (void)r.take(std::string(r.left().front()));
+  while (!r.left().empty()) (void)r.take(r.left().front());
   return ";";
 }
 std::string fence(Reading& r) {

@@ -213,7 +213,7 @@ class PtxParser {
       type = now().text;
       advance();
     }
-    if (type.starts_with(".")) type.erase(0, 1);
+    if (type.starts_with('.')) type.erase(0, 1);
     Item item = item_of(ItemKind::kRegisters, type);
     do {
       if (now().kind != PtxTokenKind::kWord && now().kind != PtxTokenKind::kSpecial) {
@@ -344,7 +344,7 @@ class PtxParser {
     const bool hexadecimal = text.starts_with("0x") || text.starts_with("0X");
     if (!hexadecimal && text.find_first_of(".eE") != std::string::npos) {
       // 1e-5: the sign of the exponent is a mark of its own.
-      if ((text.ends_with("e") || text.ends_with("E")) &&
+      if ((text.ends_with('e') || text.ends_with('E')) &&
           (is_mark(now(), '-') || is_mark(now(), '+'))) {
         text += now().text;
         advance();
@@ -353,7 +353,7 @@ class PtxParser {
       }
       return operand_of(OperandKind::kFloat, sign + text);
     }
-    if (text.ends_with("U") || text.ends_with("u")) text.pop_back();
+    if (text.ends_with('U') || text.ends_with('u')) text.pop_back();
     const std::string digits = hexadecimal ? text.substr(2) : text;
     const std::string_view allowed = hexadecimal ? "0123456789abcdefABCDEF" : "0123456789b";
     if (digits.empty() || digits.find_first_not_of(allowed) != std::string::npos) {

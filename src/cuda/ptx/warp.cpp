@@ -150,7 +150,7 @@ std::string exit(Reading& r) {
   return fmt::format("{}exit_thread();", kPtx);
 }
 std::string no_operation(Reading& r) {
-  while (!r.left().empty()) (void)r.take(std::string(r.left().front()));
+  while (!r.left().empty()) (void)r.take(r.left().front());
   return ";";
 }
 std::string bra(Reading& r) {

@@ -20,7 +20,7 @@ namespace torchport::cuda {
 inline constexpr std::size_t kPiece = std::size_t{2} << 20U;
 inline constexpr std::size_t kUnit = 512;
 
-inline constexpr std::size_t rounded_up(std::size_t bytes, std::size_t step) {
+constexpr std::size_t rounded_up(std::size_t bytes, std::size_t step) {
   return (bytes + step - 1) / step * step;
 }
 

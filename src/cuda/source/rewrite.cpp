@@ -324,8 +324,8 @@ class Rewriter {
                               named, kNames, word(named), memory));
   }
 
-  // extern __shared__ T name[]; in a function, of which a template forgets the name for the linker: a
-  // reference to the dynamic shared memory.
+  // extern __shared__ T name[]; in a function, of which a template forgets the name for the linker:
+  // a reference to the dynamic shared memory.
   bool dynamic_in_function(std::size_t begin, std::size_t i, std::size_t end) {
     std::size_t bracket = i;
     while (bracket < end && !is(bracket, "["))
@@ -482,11 +482,9 @@ class Rewriter {
     if (!is(open, "(") || !is_closed(open)) return;
     const std::size_t close = tokens_[open].partner;
     // A name for the linker: int x asm("y").
-    if (!is(close + 1, ";") || i == 0 || tokens_[i - 1].kind == TokenKind::kName ||
-        (is(i - 1, ")") && scopes_.is_namespace(i)))
-      if (!is(i - 1, "else") && !is(i - 1, "do")) {
-        if (!is(close + 1, ";") || scopes_.is_namespace(i)) return;
-      }
+    const bool after_name =
+        i > 0 && tokens_[i - 1].kind == TokenKind::kName && !is(i - 1, "else") && !is(i - 1, "do");
+    if (after_name || is(i - 1, "]") || scopes_.is_namespace(i)) return;
     const std::optional<AsmStatement> statement = asm_between(text_, tokens_, open, close);
     if (!statement) return;
     if (statement->text.find_first_not_of(" \t\n;") == std::string::npos) return;

@@ -123,9 +123,10 @@ TEST_CASE("lambdas of a kernel that name what they capture ask, too") {
 TEST_CASE("shared memory belongs to the thread of the host that runs a block") {
   CHECK(contains(rewritten("__global__ void k() { __shared__ float s[2][3]; }"),
                  "static thread_local float s[2][3];"));
-  CHECK(contains(
-      rewritten("__global__ void k() { extern __shared__ __align__(16) char s[]; }"),
-      " char (&s)[] = reinterpret_cast<decltype(s)>(::torchport::cuda::torchport_cuda_dynamic_shared);"));
+  CHECK(
+      contains(rewritten("__global__ void k() { extern __shared__ __align__(16) char s[]; }"),
+               " char (&s)[] = "
+               "reinterpret_cast<decltype(s)>(::torchport::cuda::torchport_cuda_dynamic_shared);"));
   // Outside of functions the linker's name does it.
   CHECK(contains(rewritten("extern __shared__ float s[]; __global__ void k() {}"),
                  "extern __thread float s[] __asm__(\"torchport_cuda_dynamic_shared\");"));

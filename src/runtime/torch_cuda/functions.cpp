@@ -3,26 +3,17 @@
 #include <optional>
 #include <string>
 
-#include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAMiscFunctions.h>
 #include <c10/util/Exception.h>
 
+#include "runtime/torch_cuda/devices.h"
+
 namespace c10::cuda {
 
-namespace {
-
-// The virtual devices, as c10 knows them.
-const impl::VirtualGuardImpl& guard() {
-  static const impl::VirtualGuardImpl kGuard(DeviceType::CUDA);
-  return kGuard;
-}
-
-}  // namespace
-
 DeviceIndex device_count() noexcept {
-  return guard().deviceCount();
+  return virtual_devices().deviceCount();
 }
 
 DeviceIndex device_count_ensure_non_zero() {
@@ -32,7 +23,7 @@ DeviceIndex device_count_ensure_non_zero() {
 }
 
 DeviceIndex current_device() {
-  return guard().getDevice().index();
+  return virtual_devices().getDevice().index();
 }
 
 void set_device(DeviceIndex device, const bool /*force*/) {
@@ -41,7 +32,7 @@ void set_device(DeviceIndex device, const bool /*force*/) {
 
 void device_synchronize() {
   C10_CUDA_CHECK(cudaDeviceSynchronize());
-  guard().synchronizeDevice(current_device());
+  virtual_devices().synchronizeDevice(current_device());
 }
 
 void warn_or_error_on_sync() {
@@ -53,7 +44,7 @@ void warn_or_error_on_sync() {
 }
 
 cudaError_t GetDeviceCount(int* dev_count) {
-  *dev_count = device_count();
+  *dev_count = int{device_count()};
   return *dev_count > 0 ? cudaSuccess : cudaErrorNoDevice;
 }
 
@@ -64,7 +55,7 @@ cudaError_t GetDevice(DeviceIndex* device) {
 
 cudaError_t SetDevice(DeviceIndex device, const bool /*force*/) {
   if (device < 0 || device >= device_count()) return cudaErrorInvalidDevice;
-  guard().setDevice(Device(DeviceType::CUDA, device));
+  virtual_devices().setDevice(Device(DeviceType::CUDA, device));
   return cudaSetDevice(device);
 }
 

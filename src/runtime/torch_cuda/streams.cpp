@@ -5,18 +5,14 @@
 #include <ostream>
 #include <utility>
 
-#include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
+
+#include "runtime/torch_cuda/devices.h"
 
 namespace c10::cuda {
 
 namespace {
-
-const impl::VirtualGuardImpl& guard() {
-  static const impl::VirtualGuardImpl kGuard(DeviceType::CUDA);
-  return kGuard;
-}
 
 Device device_of(DeviceIndex index) {
   return {DeviceType::CUDA, index < 0 ? current_device() : index};
@@ -62,7 +58,7 @@ void CUDAStream::synchronize() const {
 #endif
 
 CUDAStream getStreamFromPool(const bool isHighPriority, DeviceIndex device) {
-  return CUDAStream(guard().getStreamFromGlobalPool(device_of(device), isHighPriority));
+  return CUDAStream(virtual_devices().getStreamFromGlobalPool(device_of(device), isHighPriority));
 }
 
 CUDAStream getStreamFromPool(const int priority, DeviceIndex device) {
@@ -90,11 +86,11 @@ CUDAStream getDefaultCUDAStream(DeviceIndex device_index) {
 }
 
 CUDAStream getCurrentCUDAStream(DeviceIndex device_index) {
-  return CUDAStream(guard().getStream(device_of(device_index)));
+  return CUDAStream(virtual_devices().getStream(device_of(device_index)));
 }
 
 void setCurrentCUDAStream(CUDAStream stream) {
-  guard().exchangeStream(stream.unwrap());
+  virtual_devices().exchangeStream(stream.unwrap());
 }
 
 std::ostream& operator<<(std::ostream& stream, const CUDAStream& s) {

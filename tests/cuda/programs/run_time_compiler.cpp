@@ -1,10 +1,10 @@
 // Compiles kernels at run time, and launches them by the driver.
-#include <cuda.h>
-#include <nvrtc.h>
-
 #include <cstdio>
 #include <string>
 #include <vector>
+
+#include <cuda.h>
+#include <nvrtc.h>
 
 namespace {
 
@@ -63,7 +63,8 @@ int main() {
   int n = 100;
   float by = 0.5f;
   void* arguments[] = {&p, &n, &by};
-  std::printf("launched: %d\n", cuLaunchKernel(scaled, 4, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr));
+  std::printf("launched: %d\n",
+              cuLaunchKernel(scaled, 4, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr));
   cuMemcpyDtoH(values.data(), p, 400);
   std::printf("values: %g %g\n", values[0], values[99]);
   std::printf("global: %d", cuModuleGetGlobal(&factor, &size, module, "factor"));
@@ -80,7 +81,8 @@ int main() {
   cuMemcpyDtoH(values.data(), p, 400);
   std::printf("values: %g %g\n", values[0], values[1]);
 
-  nvrtcCreateProgram(&program, "\n__global__ void f() { int x = ; }", "bad.cu", 0, nullptr, nullptr);
+  nvrtcCreateProgram(&program, "\n__global__ void f() { int x = ; }", "bad.cu", 0, nullptr,
+                     nullptr);
   result = nvrtcCompileProgram(program, 0, nullptr);
   const std::string log = log_of(program);
   std::printf("bad: %s, line named: %d\n", nvrtcGetErrorString(result),

@@ -1,4 +1,5 @@
-// Types of cuBLAS, and its products of matrices. Numbers are those of cuBLAS 13 (its reference manual).
+// Types of cuBLAS, and its products of matrices. Numbers are those of cuBLAS 13 (its reference
+// manual).
 #pragma once
 
 #include "cuComplex.h"
@@ -24,10 +25,20 @@ typedef enum {
   CUBLAS_STATUS_NOT_SUPPORTED = 15,
   CUBLAS_STATUS_LICENSE_ERROR = 16
 } cublasStatus_t;
-typedef enum { CUBLAS_FILL_MODE_LOWER = 0, CUBLAS_FILL_MODE_UPPER = 1, CUBLAS_FILL_MODE_FULL = 2 } cublasFillMode_t;
+typedef enum {
+  CUBLAS_FILL_MODE_LOWER = 0,
+  CUBLAS_FILL_MODE_UPPER = 1,
+  CUBLAS_FILL_MODE_FULL = 2
+} cublasFillMode_t;
 typedef enum { CUBLAS_DIAG_NON_UNIT = 0, CUBLAS_DIAG_UNIT = 1 } cublasDiagType_t;
 typedef enum { CUBLAS_SIDE_LEFT = 0, CUBLAS_SIDE_RIGHT = 1 } cublasSideMode_t;
-typedef enum { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1, CUBLAS_OP_C = 2, CUBLAS_OP_HERMITAN = 2, CUBLAS_OP_CONJG = 3 } cublasOperation_t;
+typedef enum {
+  CUBLAS_OP_N = 0,
+  CUBLAS_OP_T = 1,
+  CUBLAS_OP_C = 2,
+  CUBLAS_OP_HERMITAN = 2,
+  CUBLAS_OP_CONJG = 3
+} cublasOperation_t;
 typedef enum { CUBLAS_POINTER_MODE_HOST = 0, CUBLAS_POINTER_MODE_DEVICE = 1 } cublasPointerMode_t;
 typedef enum { CUBLAS_ATOMICS_NOT_ALLOWED = 0, CUBLAS_ATOMICS_ALLOWED = 1 } cublasAtomicsMode_t;
 typedef enum {
@@ -61,8 +72,8 @@ typedef cudaDataType cublasDataType_t;
 typedef struct cublasContext* cublasHandle_t;
 
 #define TORCHPORT_CUBLAS extern "C" __attribute__((visibility("default"))) cublasStatus_t
-// Pointers are to memory of a device or of the host; matrices are in columns. A call is complete when
-// it returns. Thread safe for different handles.
+// Pointers are to memory of a device or of the host; matrices are in columns. A call is complete
+// when it returns. Thread safe for different handles.
 TORCHPORT_CUBLAS cublasCreate_v2(cublasHandle_t* handle);
 TORCHPORT_CUBLAS cublasDestroy_v2(cublasHandle_t handle);
 TORCHPORT_CUBLAS cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream);
@@ -72,36 +83,88 @@ TORCHPORT_CUBLAS cublasGetPointerMode_v2(cublasHandle_t handle, cublasPointerMod
 TORCHPORT_CUBLAS cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode);
 TORCHPORT_CUBLAS cublasGetMathMode(cublasHandle_t handle, cublasMath_t* mode);
 TORCHPORT_CUBLAS cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, size_t bytes);
-TORCHPORT_CUBLAS cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const float* alpha, const float* A, int lda, const float* B, int ldb, const float* beta, float* C, int ldc);
-TORCHPORT_CUBLAS cublasDgemm_v2(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const double* alpha, const double* A, int lda, const double* B, int ldb, const double* beta, double* C, int ldc);
-TORCHPORT_CUBLAS cublasHgemm(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const __half* alpha, const __half* A, int lda, const __half* B, int ldb, const __half* beta, __half* C, int ldc);
-TORCHPORT_CUBLAS cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const float* alpha, const float* A, int lda, long long strideA, const float* B, int ldb, long long strideB, const float* beta, float* C, int ldc, long long strideC, int count);
-TORCHPORT_CUBLAS cublasDgemmStridedBatched(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const double* alpha, const double* A, int lda, long long strideA, const double* B, int ldb, long long strideB, const double* beta, double* C, int ldc, long long strideC, int count);
-TORCHPORT_CUBLAS cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const void* alpha, const void* A, cudaDataType Atype, int lda, const void* B, cudaDataType Btype, int ldb, const void* beta, void* C, cudaDataType Ctype, int ldc, cublasComputeType_t computeType, cublasGemmAlgo_t algo);
-TORCHPORT_CUBLAS cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const void* alpha, const void* A, cudaDataType Atype, int lda, long long strideA, const void* B, cudaDataType Btype, int ldb, long long strideB, const void* beta, void* C, cudaDataType Ctype, int ldc, long long strideC, int count, cublasComputeType_t computeType, cublasGemmAlgo_t algo);
-TORCHPORT_CUBLAS cublasSgemv_v2(cublasHandle_t handle, cublasOperation_t trans, int m, int n, const float* alpha, const float* A, int lda, const float* x, int incx, const float* beta, float* y, int incy);
-TORCHPORT_CUBLAS cublasSaxpy_v2(cublasHandle_t handle, int n, const float* alpha, const float* x, int incx, float* y, int incy);
-TORCHPORT_CUBLAS cublasSdot_v2(cublasHandle_t handle, int n, const float* x, int incx, const float* y, int incy, float* result);
-TORCHPORT_CUBLAS cublasSscal_v2(cublasHandle_t handle, int n, const float* alpha, float* x, int incx);
-extern "C" __attribute__((visibility("default"))) const char* cublasGetStatusString(cublasStatus_t status);
-extern "C" __attribute__((visibility("default"))) const char* cublasGetStatusName(cublasStatus_t status);
+TORCHPORT_CUBLAS cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t transa,
+                                cublasOperation_t transb, int m, int n, int k, const float* alpha,
+                                const float* A, int lda, const float* B, int ldb, const float* beta,
+                                float* C, int ldc);
+TORCHPORT_CUBLAS cublasDgemm_v2(cublasHandle_t handle, cublasOperation_t transa,
+                                cublasOperation_t transb, int m, int n, int k, const double* alpha,
+                                const double* A, int lda, const double* B, int ldb,
+                                const double* beta, double* C, int ldc);
+TORCHPORT_CUBLAS cublasHgemm(cublasHandle_t handle, cublasOperation_t transa,
+                             cublasOperation_t transb, int m, int n, int k, const __half* alpha,
+                             const __half* A, int lda, const __half* B, int ldb, const __half* beta,
+                             __half* C, int ldc);
+TORCHPORT_CUBLAS cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t transa,
+                                           cublasOperation_t transb, int m, int n, int k,
+                                           const float* alpha, const float* A, int lda,
+                                           long long strideA, const float* B, int ldb,
+                                           long long strideB, const float* beta, float* C, int ldc,
+                                           long long strideC, int count);
+TORCHPORT_CUBLAS cublasDgemmStridedBatched(cublasHandle_t handle, cublasOperation_t transa,
+                                           cublasOperation_t transb, int m, int n, int k,
+                                           const double* alpha, const double* A, int lda,
+                                           long long strideA, const double* B, int ldb,
+                                           long long strideB, const double* beta, double* C,
+                                           int ldc, long long strideC, int count);
+TORCHPORT_CUBLAS cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
+                              cublasOperation_t transb, int m, int n, int k, const void* alpha,
+                              const void* A, cudaDataType Atype, int lda, const void* B,
+                              cudaDataType Btype, int ldb, const void* beta, void* C,
+                              cudaDataType Ctype, int ldc, cublasComputeType_t computeType,
+                              cublasGemmAlgo_t algo);
+TORCHPORT_CUBLAS cublasGemmStridedBatchedEx(
+    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k,
+    const void* alpha, const void* A, cudaDataType Atype, int lda, long long strideA, const void* B,
+    cudaDataType Btype, int ldb, long long strideB, const void* beta, void* C, cudaDataType Ctype,
+    int ldc, long long strideC, int count, cublasComputeType_t computeType, cublasGemmAlgo_t algo);
+TORCHPORT_CUBLAS cublasSgemv_v2(cublasHandle_t handle, cublasOperation_t trans, int m, int n,
+                                const float* alpha, const float* A, int lda, const float* x,
+                                int incx, const float* beta, float* y, int incy);
+TORCHPORT_CUBLAS cublasSaxpy_v2(cublasHandle_t handle, int n, const float* alpha, const float* x,
+                                int incx, float* y, int incy);
+TORCHPORT_CUBLAS cublasSdot_v2(cublasHandle_t handle, int n, const float* x, int incx,
+                               const float* y, int incy, float* result);
+TORCHPORT_CUBLAS cublasSscal_v2(cublasHandle_t handle, int n, const float* alpha, float* x,
+                                int incx);
+extern "C" __attribute__((visibility("default"))) const char* cublasGetStatusString(
+    cublasStatus_t status);
+extern "C" __attribute__((visibility("default"))) const char* cublasGetStatusName(
+    cublasStatus_t status);
 #undef TORCHPORT_CUBLAS
 
 #ifdef __cplusplus
-// The products by their types, as older programs pass them: a cudaDataType where the compute type is.
+// The products by their types, as older programs pass them: a cudaDataType where the compute type
+// is.
 inline cublasComputeType_t torchport_compute_type(cudaDataType type) {
   switch (type) {
-    case CUDA_R_16F: return CUBLAS_COMPUTE_16F;
-    case CUDA_R_64F: return CUBLAS_COMPUTE_64F;
-    case CUDA_R_32I: return CUBLAS_COMPUTE_32I;
-    default: return CUBLAS_COMPUTE_32F;
+    case CUDA_R_16F:
+      return CUBLAS_COMPUTE_16F;
+    case CUDA_R_64F:
+      return CUBLAS_COMPUTE_64F;
+    case CUDA_R_32I:
+      return CUBLAS_COMPUTE_32I;
+    default:
+      return CUBLAS_COMPUTE_32F;
   }
 }
-inline cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const void* alpha, const void* A, cudaDataType Atype, int lda, const void* B, cudaDataType Btype, int ldb, const void* beta, void* C, cudaDataType Ctype, int ldc, cudaDataType computeType, cublasGemmAlgo_t algo) {
-  return cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc, torchport_compute_type(computeType), algo);
+inline cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
+                                   cublasOperation_t transb, int m, int n, int k, const void* alpha,
+                                   const void* A, cudaDataType Atype, int lda, const void* B,
+                                   cudaDataType Btype, int ldb, const void* beta, void* C,
+                                   cudaDataType Ctype, int ldc, cudaDataType computeType,
+                                   cublasGemmAlgo_t algo) {
+  return cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C,
+                      Ctype, ldc, torchport_compute_type(computeType), algo);
 }
-inline cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const void* alpha, const void* A, cudaDataType Atype, int lda, long long strideA, const void* B, cudaDataType Btype, int ldb, long long strideB, const void* beta, void* C, cudaDataType Ctype, int ldc, long long strideC, int count, cudaDataType computeType, cublasGemmAlgo_t algo) {
-  return cublasGemmStridedBatchedEx(handle, transa, transb, m, n, k, alpha, A, Atype, lda, strideA, B, Btype, ldb, strideB, beta, C, Ctype, ldc, strideC, count, torchport_compute_type(computeType), algo);
+inline cublasStatus_t cublasGemmStridedBatchedEx(
+    cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k,
+    const void* alpha, const void* A, cudaDataType Atype, int lda, long long strideA, const void* B,
+    cudaDataType Btype, int ldb, long long strideB, const void* beta, void* C, cudaDataType Ctype,
+    int ldc, long long strideC, int count, cudaDataType computeType, cublasGemmAlgo_t algo) {
+  return cublasGemmStridedBatchedEx(handle, transa, transb, m, n, k, alpha, A, Atype, lda, strideA,
+                                    B, Btype, ldb, strideB, beta, C, Ctype, ldc, strideC, count,
+                                    torchport_compute_type(computeType), algo);
 }
 #endif
 

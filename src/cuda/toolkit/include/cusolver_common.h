@@ -1,5 +1,5 @@
-// Types of cuSOLVER that PyTorch's headers name (reference manual of cuSOLVER 12). Its functions are
-// refused by the linker, by name.
+// Types of cuSOLVER that PyTorch's headers name (reference manual of cuSOLVER 12). Its functions
+// are refused by the linker, by name.
 #pragma once
 
 #include "cublas_api.h"
@@ -19,5 +19,9 @@ typedef enum {
   CUSOLVER_STATUS_MATRIX_TYPE_NOT_SUPPORTED = 8,
   CUSOLVER_STATUS_NOT_SUPPORTED = 9
 } cusolverStatus_t;
-typedef enum { CUSOLVER_EIG_TYPE_1 = 1, CUSOLVER_EIG_TYPE_2 = 2, CUSOLVER_EIG_TYPE_3 = 3 } cusolverEigType_t;
+typedef enum {
+  CUSOLVER_EIG_TYPE_1 = 1,
+  CUSOLVER_EIG_TYPE_2 = 2,
+  CUSOLVER_EIG_TYPE_3 = 3
+} cusolverEigType_t;
 typedef enum { CUSOLVER_EIG_MODE_NOVECTOR = 0, CUSOLVER_EIG_MODE_VECTOR = 1 } cusolverEigMode_t;

@@ -1,5 +1,5 @@
-// Types of cuSPARSE that PyTorch's headers name (reference manual of cuSPARSE 12). Its functions are
-// refused by the linker, by name.
+// Types of cuSPARSE that PyTorch's headers name (reference manual of cuSPARSE 12). Its functions
+// are refused by the linker, by name.
 #pragma once
 
 #include "cuComplex.h"
@@ -23,14 +23,36 @@ typedef enum {
 } cusparseStatus_t;
 typedef enum { CUSPARSE_FILL_MODE_LOWER = 0, CUSPARSE_FILL_MODE_UPPER = 1 } cusparseFillMode_t;
 typedef enum { CUSPARSE_DIAG_TYPE_NON_UNIT = 0, CUSPARSE_DIAG_TYPE_UNIT = 1 } cusparseDiagType_t;
-typedef enum { CUSPARSE_OPERATION_NON_TRANSPOSE = 0, CUSPARSE_OPERATION_TRANSPOSE = 1, CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE = 2 } cusparseOperation_t;
+typedef enum {
+  CUSPARSE_OPERATION_NON_TRANSPOSE = 0,
+  CUSPARSE_OPERATION_TRANSPOSE = 1,
+  CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE = 2
+} cusparseOperation_t;
 typedef enum { CUSPARSE_DIRECTION_ROW = 0, CUSPARSE_DIRECTION_COLUMN = 1 } cusparseDirection_t;
-typedef enum { CUSPARSE_SOLVE_POLICY_NO_LEVEL = 0, CUSPARSE_SOLVE_POLICY_USE_LEVEL = 1 } cusparseSolvePolicy_t;
-typedef enum { CUSPARSE_POINTER_MODE_HOST = 0, CUSPARSE_POINTER_MODE_DEVICE = 1 } cusparsePointerMode_t;
+typedef enum {
+  CUSPARSE_SOLVE_POLICY_NO_LEVEL = 0,
+  CUSPARSE_SOLVE_POLICY_USE_LEVEL = 1
+} cusparseSolvePolicy_t;
+typedef enum {
+  CUSPARSE_POINTER_MODE_HOST = 0,
+  CUSPARSE_POINTER_MODE_DEVICE = 1
+} cusparsePointerMode_t;
 typedef enum { CUSPARSE_INDEX_BASE_ZERO = 0, CUSPARSE_INDEX_BASE_ONE = 1 } cusparseIndexBase_t;
-typedef enum { CUSPARSE_MATRIX_TYPE_GENERAL = 0, CUSPARSE_MATRIX_TYPE_SYMMETRIC = 1, CUSPARSE_MATRIX_TYPE_HERMITIAN = 2, CUSPARSE_MATRIX_TYPE_TRIANGULAR = 3 } cusparseMatrixType_t;
-typedef enum { CUSPARSE_INDEX_16U = 1, CUSPARSE_INDEX_32I = 2, CUSPARSE_INDEX_64I = 3 } cusparseIndexType_t;
-typedef enum { CUSPARSE_SPMAT_FILL_MODE = 0, CUSPARSE_SPMAT_DIAG_TYPE = 1 } cusparseSpMatAttribute_t;
+typedef enum {
+  CUSPARSE_MATRIX_TYPE_GENERAL = 0,
+  CUSPARSE_MATRIX_TYPE_SYMMETRIC = 1,
+  CUSPARSE_MATRIX_TYPE_HERMITIAN = 2,
+  CUSPARSE_MATRIX_TYPE_TRIANGULAR = 3
+} cusparseMatrixType_t;
+typedef enum {
+  CUSPARSE_INDEX_16U = 1,
+  CUSPARSE_INDEX_32I = 2,
+  CUSPARSE_INDEX_64I = 3
+} cusparseIndexType_t;
+typedef enum {
+  CUSPARSE_SPMAT_FILL_MODE = 0,
+  CUSPARSE_SPMAT_DIAG_TYPE = 1
+} cusparseSpMatAttribute_t;
 typedef enum { CUSPARSE_ORDER_COL = 1, CUSPARSE_ORDER_ROW = 2 } cusparseOrder_t;
 typedef enum { CUSPARSE_ACTION_SYMBOLIC = 0, CUSPARSE_ACTION_NUMERIC = 1 } cusparseAction_t;
 struct cusparseContext;
@@ -71,9 +93,13 @@ TORCHPORT_CUSPARSE cusparseCreateBsrsm2Info(bsrsm2Info_t* info);
 TORCHPORT_CUSPARSE cusparseDestroySpMat(cusparseConstSpMatDescr_t descriptor);
 TORCHPORT_CUSPARSE cusparseDestroyDnMat(cusparseConstDnMatDescr_t descriptor);
 TORCHPORT_CUSPARSE cusparseDestroyDnVec(cusparseConstDnVecDescr_t descriptor);
-TORCHPORT_CUSPARSE cusparseSpMatGetSize(cusparseConstSpMatDescr_t descriptor, long* rows, long* columns, long* nnz);
-TORCHPORT_CUSPARSE cusparseCsrSetPointers(cusparseSpMatDescr_t descriptor, void* rows, void* columns, void* values);
-TORCHPORT_CUSPARSE cusparseSpMatSetAttribute(cusparseSpMatDescr_t descriptor, cusparseSpMatAttribute_t attribute, void* data, size_t bytes);
+TORCHPORT_CUSPARSE cusparseSpMatGetSize(cusparseConstSpMatDescr_t descriptor, long* rows,
+                                        long* columns, long* nnz);
+TORCHPORT_CUSPARSE cusparseCsrSetPointers(cusparseSpMatDescr_t descriptor, void* rows,
+                                          void* columns, void* values);
+TORCHPORT_CUSPARSE cusparseSpMatSetAttribute(cusparseSpMatDescr_t descriptor,
+                                             cusparseSpMatAttribute_t attribute, void* data,
+                                             size_t bytes);
 TORCHPORT_CUSPARSE cusparseSpSV_createDescr(cusparseSpSVDescr_t* descriptor);
 TORCHPORT_CUSPARSE cusparseSpSV_destroyDescr(cusparseSpSVDescr_t descriptor);
 TORCHPORT_CUSPARSE cusparseSpSM_createDescr(cusparseSpSMDescr_t* descriptor);
@@ -84,4 +110,5 @@ TORCHPORT_CUSPARSE cusparseCreate(cusparseHandle_t* handle);
 TORCHPORT_CUSPARSE cusparseDestroy(cusparseHandle_t handle);
 TORCHPORT_CUSPARSE cusparseSetStream(cusparseHandle_t handle, cudaStream_t stream);
 #undef TORCHPORT_CUSPARSE
-extern "C" __attribute__((visibility("default"))) const char* cusparseGetErrorString(cusparseStatus_t status);
+extern "C" __attribute__((visibility("default"))) const char* cusparseGetErrorString(
+    cusparseStatus_t status);

@@ -1,5 +1,5 @@
-// To which memory an address belongs: __isGlobal and its kin, and the conversions of addresses, which
-// have nothing to do where all memory is the host's.
+// To which memory an address belongs: __isGlobal and its kin, and the conversions of addresses,
+// which have nothing to do where all memory is the host's.
 #pragma once
 
 #include "torchport/kernel.h"
@@ -23,4 +23,6 @@ inline unsigned int __isConstant(const void* data) {
 inline unsigned int __isLocal(const void* data) {
   return torchport::cuda::space_of(data) == torchport::cuda::Space::kLocal ? 1 : 0;
 }
-inline unsigned int __isGridConstant(const void* /*data*/) { return 0; }
+inline unsigned int __isGridConstant(const void* /*data*/) {
+  return 0;
+}

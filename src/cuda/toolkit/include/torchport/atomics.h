@@ -1,5 +1,6 @@
-// CUDA's atomic functions, with their scopes: blocks run on several threads of the host, so that each
-// is one of the host's atomic operations. Sources: CUDA C++ programming guide, "Atomic functions".
+// CUDA's atomic functions, with their scopes: blocks run on several threads of the host, so that
+// each is one of the host's atomic operations. Sources: CUDA C++ programming guide, "Atomic
+// functions".
 #pragma once
 
 #include <cstring>
@@ -85,14 +86,14 @@ T exchange_value(T* address, T value) {
 }  // namespace torchport::cuda
 
 // NAME, NAME_block and NAME_system for one type.
-#define TORCHPORT_ATOMIC_OF(NAME, TYPE, BODY)                                                \
-  inline TYPE NAME(TYPE* address, TYPE value) BODY inline TYPE NAME##_block(                 \
+#define TORCHPORT_ATOMIC_OF(NAME, TYPE, BODY)                                \
+  inline TYPE NAME(TYPE* address, TYPE value) BODY inline TYPE NAME##_block( \
       TYPE* address, TYPE value) BODY inline TYPE NAME##_system(TYPE* address, TYPE value) BODY
 #define TORCHPORT_ATOMIC_BUILTIN(NAME, TYPE, BUILTIN) \
   TORCHPORT_ATOMIC_OF(NAME, TYPE, { return BUILTIN(address, value, __ATOMIC_RELAXED); })
-#define TORCHPORT_ATOMIC(NAME, TYPE, EXPRESSION)                                  \
-  TORCHPORT_ATOMIC_OF(NAME, TYPE, {                                               \
-    return ::torchport::cuda::atomically(                                         \
+#define TORCHPORT_ATOMIC(NAME, TYPE, EXPRESSION)                                   \
+  TORCHPORT_ATOMIC_OF(NAME, TYPE, {                                                \
+    return ::torchport::cuda::atomically(                                          \
         address, [=](TYPE old) -> TYPE { return static_cast<TYPE>(EXPRESSION); }); \
   })
 
@@ -103,7 +104,7 @@ TORCHPORT_ATOMIC_BUILTIN(atomicSub, int, __atomic_fetch_sub)
 TORCHPORT_ATOMIC_BUILTIN(atomicSub, unsigned, __atomic_fetch_sub)
 TORCHPORT_ATOMIC(atomicAdd, float, old + value)
 TORCHPORT_ATOMIC(atomicAdd, double, old + value)
-#define TORCHPORT_ATOMIC_WORDS(NAME, TYPE)               \
+#define TORCHPORT_ATOMIC_WORDS(NAME, TYPE)                     \
   TORCHPORT_ATOMIC(atomicMin, TYPE, value < old ? value : old) \
   TORCHPORT_ATOMIC(atomicMax, TYPE, value > old ? value : old)
 TORCHPORT_ATOMIC_WORDS(Min, int)
@@ -111,7 +112,7 @@ TORCHPORT_ATOMIC_WORDS(Min, unsigned)
 TORCHPORT_ATOMIC_WORDS(Min, long long)
 TORCHPORT_ATOMIC_WORDS(Min, unsigned long long)
 #undef TORCHPORT_ATOMIC_WORDS
-#define TORCHPORT_ATOMIC_BITS(TYPE)                           \
+#define TORCHPORT_ATOMIC_BITS(TYPE)                             \
   TORCHPORT_ATOMIC_BUILTIN(atomicAnd, TYPE, __atomic_fetch_and) \
   TORCHPORT_ATOMIC_BUILTIN(atomicOr, TYPE, __atomic_fetch_or)   \
   TORCHPORT_ATOMIC_BUILTIN(atomicXor, TYPE, __atomic_fetch_xor)
@@ -121,22 +122,23 @@ TORCHPORT_ATOMIC_BITS(unsigned long long)
 #undef TORCHPORT_ATOMIC_BITS
 TORCHPORT_ATOMIC(atomicInc, unsigned, old >= value ? 0U : old + 1U)
 TORCHPORT_ATOMIC(atomicDec, unsigned, old == 0U || old > value ? value : old - 1U)
-#define TORCHPORT_ATOMIC_EXCHANGE(TYPE)                                                          \
-  TORCHPORT_ATOMIC_OF(atomicExch, TYPE, { return ::torchport::cuda::exchange_value(address, value); })
+#define TORCHPORT_ATOMIC_EXCHANGE(TYPE) \
+  TORCHPORT_ATOMIC_OF(atomicExch, TYPE, \
+                      { return ::torchport::cuda::exchange_value(address, value); })
 TORCHPORT_ATOMIC_EXCHANGE(int)
 TORCHPORT_ATOMIC_EXCHANGE(unsigned)
 TORCHPORT_ATOMIC_EXCHANGE(unsigned long long)
 TORCHPORT_ATOMIC_EXCHANGE(float)
 #undef TORCHPORT_ATOMIC_EXCHANGE
-#define TORCHPORT_ATOMIC_SWAP(TYPE)                                         \
-  inline TYPE atomicCAS(TYPE* address, TYPE compare, TYPE value) {          \
-    return ::torchport::cuda::compare_and_swap(address, compare, value);    \
-  }                                                                         \
-  inline TYPE atomicCAS_block(TYPE* address, TYPE compare, TYPE value) {    \
-    return ::torchport::cuda::compare_and_swap(address, compare, value);    \
-  }                                                                         \
-  inline TYPE atomicCAS_system(TYPE* address, TYPE compare, TYPE value) {   \
-    return ::torchport::cuda::compare_and_swap(address, compare, value);    \
+#define TORCHPORT_ATOMIC_SWAP(TYPE)                                       \
+  inline TYPE atomicCAS(TYPE* address, TYPE compare, TYPE value) {        \
+    return ::torchport::cuda::compare_and_swap(address, compare, value);  \
+  }                                                                       \
+  inline TYPE atomicCAS_block(TYPE* address, TYPE compare, TYPE value) {  \
+    return ::torchport::cuda::compare_and_swap(address, compare, value);  \
+  }                                                                       \
+  inline TYPE atomicCAS_system(TYPE* address, TYPE compare, TYPE value) { \
+    return ::torchport::cuda::compare_and_swap(address, compare, value);  \
   }
 TORCHPORT_ATOMIC_SWAP(int)
 TORCHPORT_ATOMIC_SWAP(unsigned)
@@ -152,17 +154,21 @@ inline float4 atomicAdd(float4* address, float4 value) {
   return {atomicAdd(&address->x, value.x), atomicAdd(&address->y, value.y),
           atomicAdd(&address->z, value.z), atomicAdd(&address->w, value.w)};
 }
-#define TORCHPORT_ATOMIC_SCOPES(TYPE)                                                               \
-  inline TYPE atomicAdd_block(TYPE* address, TYPE value) { return atomicAdd(address, value); }      \
-  inline TYPE atomicAdd_system(TYPE* address, TYPE value) { return atomicAdd(address, value); }
+#define TORCHPORT_ATOMIC_SCOPES(TYPE)                       \
+  inline TYPE atomicAdd_block(TYPE* address, TYPE value) {  \
+    return atomicAdd(address, value);                       \
+  }                                                         \
+  inline TYPE atomicAdd_system(TYPE* address, TYPE value) { \
+    return atomicAdd(address, value);                       \
+  }
 TORCHPORT_ATOMIC_SCOPES(float2)
 TORCHPORT_ATOMIC_SCOPES(float4)
 #undef TORCHPORT_ATOMIC_SCOPES
 
 namespace torchport::cuda {
 
-// 16 bytes are one value under a lock of the process: few hosts' compilers have an instruction for them
-// that they are allowed to use.
+// 16 bytes are one value under a lock of the process: few hosts' compilers have an instruction for
+// them that they are allowed to use.
 TORCHPORT_CUDA_API void lock_wide_atomics(bool lock);
 template <class T>
 using Wide = std::enable_if_t<sizeof(T) == 16 && std::is_trivially_copyable_v<T>, T>;

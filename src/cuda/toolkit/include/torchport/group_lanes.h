@@ -15,7 +15,9 @@ inline unsigned lane_of_rank(unsigned mask, unsigned rank) {
     if ((mask >> lane & 1U) != 0 && rank-- == 0) return lane;
   return 32;
 }
-inline unsigned lanes_before(unsigned lane) { return (1U << lane) - 1U; }
+inline unsigned lanes_before(unsigned lane) {
+  return (1U << lane) - 1U;
+}
 inline unsigned count_lanes(unsigned mask) {
   return static_cast<unsigned>(__builtin_popcount(mask));
 }
@@ -55,9 +57,7 @@ T value_of_rank(unsigned mask, const T& value, unsigned rank, const char* what) 
 template <class Group>
 class LaneGroup {
  public:
-  unsigned thread_rank() const {
-    return count_lanes(mask() & lanes_before(lane_of_thread()));
-  }
+  unsigned thread_rank() const { return count_lanes(mask() & lanes_before(lane_of_thread())); }
   void sync() const { exchange(mask(), nullptr, 0, {"sync() of a group", "", 0}); }
 
   template <class T>
@@ -77,12 +77,8 @@ class LaneGroup {
   T shfl_xor(T value, unsigned lanes) const {
     return value_of_rank(mask(), value, thread_rank() ^ lanes, "shfl_xor of a group");
   }
-  int any(int predicate) const {
-    return ballot_of(predicate != 0, "any of a group") != 0 ? 1 : 0;
-  }
-  int all(int predicate) const {
-    return ballot_of(predicate == 0, "all of a group") == 0 ? 1 : 0;
-  }
+  int any(int predicate) const { return ballot_of(predicate != 0, "any of a group") != 0 ? 1 : 0; }
+  int all(int predicate) const { return ballot_of(predicate == 0, "all of a group") == 0 ? 1 : 0; }
   unsigned ballot(int predicate) const {
     return ranks_of(mask(), ballot_of(predicate != 0, "ballot of a group"));
   }

@@ -35,7 +35,9 @@ class thread_block {
   static arrival_token barrier_arrive() { return {}; }
   static void barrier_wait(arrival_token&& /*token*/) { sync(); }
 };
-inline thread_block this_thread_block() { return {}; }
+inline thread_block this_thread_block() {
+  return {};
+}
 
 // All threads of a cooperative launch.
 class grid_group {
@@ -67,7 +69,9 @@ class grid_group {
   static arrival_token barrier_arrive() { return {}; }
   static void barrier_wait(arrival_token&& /*token*/) { sync(); }
 };
-inline grid_group this_grid() { return {}; }
+inline grid_group this_grid() {
+  return {};
+}
 
 // A cluster of one block: virtual devices run no larger ones.
 class cluster_group {
@@ -89,7 +93,9 @@ class cluster_group {
   }
   static unsigned query_shared_rank(const void* /*address*/) { return 0; }
 };
-inline cluster_group this_cluster() { return {}; }
+inline cluster_group this_cluster() {
+  return {};
+}
 
 // Threads of a warp that were active together, or a part of them.
 class coalesced_group : public details::LaneGroup<coalesced_group> {
@@ -137,11 +143,15 @@ class thread_group {
  public:
   thread_group(thread_block /*block*/) : kind_(Kind::kBlock) {}
   thread_group(const coalesced_group& group)
-      : kind_(Kind::kLanes), lanes_(group.lanes()), rank_(group.meta_group_rank()),
+      : kind_(Kind::kLanes),
+        lanes_(group.lanes()),
+        rank_(group.meta_group_rank()),
         count_(group.meta_group_size()) {}
   template <unsigned Size, class Parent>
   thread_group(const thread_block_tile<Size, Parent>& tile)
-      : kind_(Kind::kLanes), lanes_(tile.lanes()), rank_(tile.meta_group_rank()),
+      : kind_(Kind::kLanes),
+        lanes_(tile.lanes()),
+        rank_(tile.meta_group_rank()),
         count_(tile.meta_group_size()) {}
   void sync() const {
     if (kind_ == Kind::kBlock)
@@ -181,9 +191,7 @@ thread_block_tile<Size, thread_block> tiled_partition(const thread_block& /*bloc
 template <unsigned Size, unsigned Larger, class Parent>
 auto tiled_partition(const thread_block_tile<Larger, Parent>& /*tile*/) {
   struct Part : thread_block_tile<Size, thread_block_tile<Larger, Parent>> {
-    static unsigned meta_group_rank() {
-      return (details::thread_number() & (Larger - 1)) / Size;
-    }
+    static unsigned meta_group_rank() { return (details::thread_number() & (Larger - 1)) / Size; }
     static unsigned meta_group_size() { return Larger / Size; }
   };
   return Part{};

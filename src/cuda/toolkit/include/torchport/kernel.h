@@ -92,8 +92,8 @@ void load_argument(void* value, T& parameter) {
 }
 inline void load_argument(void* /*value*/, Unnamed /*parameter*/) {}
 
-// Arguments that lie in one buffer, each where its alignment puts it (cuLaunchKernel's `extra`): the
-// first value is this number's address, the second the buffer's.
+// Arguments that lie in one buffer, each where its alignment puts it (cuLaunchKernel's `extra`):
+// the first value is this number's address, the second the buffer's.
 extern "C" TORCHPORT_CUDA_API const char torchport_cuda_packed;
 struct PackedArguments {
   std::size_t at = 0;
@@ -169,8 +169,8 @@ void run_threads(const void* closure, Walk& walk) {
   }
 }
 
-// The bytes of the __shared__ variables of a kernel, which has a type of its own. Each variable adds
-// itself when the program is loaded.
+// The bytes of the __shared__ variables of a kernel, which has a type of its own. Each variable
+// adds itself when the program is loaded.
 template <class Tag>
 struct SharedBytes {
   static std::size_t value;
@@ -187,7 +187,9 @@ const bool SharedVariable<Tag, Number, Bytes>::counted = ((SharedBytes<Tag>::val
 inline Bounds launch_bounds(unsigned threads, unsigned blocks = 0, unsigned /*cluster*/ = 0) {
   return {threads, blocks, {0, 0, 0}};
 }
-inline ::dim3 cluster_dims(unsigned x, unsigned y = 1, unsigned z = 1) { return {x, y, z}; }
+inline ::dim3 cluster_dims(unsigned x, unsigned y = 1, unsigned z = 1) {
+  return {x, y, z};
+}
 
 template <class Body>
 void copy_body(void* to, const void* body) {

@@ -24,10 +24,12 @@ void __assert_fail(const char* expression, const char* file, unsigned int line,
                    const char* function) noexcept __asm__("torchport_cuda_assert_fail");
 int vprintf(const char* format, va_list values) __asm__("torchport_cuda_vprint");
 
+#ifndef __clang__  // which is only asked to read this
 extern __inline __attribute__((__always_inline__, __gnu_inline__, __artificial__)) int printf(
     const char* format, ...) {
   return torchport_cuda_print(__builtin_va_arg_pack_len(), format, __builtin_va_arg_pack());
 }
+#endif
 }
 
 #endif

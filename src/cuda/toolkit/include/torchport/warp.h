@@ -19,8 +19,8 @@ struct Site {
 
 // Waits until all threads of the block that have not ended have come.
 TORCHPORT_CUDA_API void wait_for_block(const Site& site);
-// A barrier of its own number, 0 to 15, for `threads` of the block; 0: all. `wait` false: the thread
-// only says that it has come.
+// A barrier of its own number, 0 to 15, for `threads` of the block; 0: all. `wait` false: the
+// thread only says that it has come.
 TORCHPORT_CUDA_API void wait_for_threads(unsigned number, unsigned threads, bool wait,
                                          const Site& site);
 // Waits for all blocks of a cooperative launch.
@@ -28,7 +28,8 @@ TORCHPORT_CUDA_API void wait_for_grid(const Site& site);
 TORCHPORT_CUDA_API bool is_cooperative();
 // Leaves `bytes` bytes, and waits until all lanes of `mask` that have not ended have come. Returns
 // where the value of lane 0 lies; that of lane i is i * bytes behind. It may be read until this
-// thread calls any function of this header again. Values of lanes outside of the mask are not defined.
+// thread calls any function of this header again. Values of lanes outside of the mask are not
+// defined.
 TORCHPORT_CUDA_API const void* exchange(unsigned mask, const void* mine, std::size_t bytes,
                                         const Site& site);
 // The lanes of this warp that are at this call.

@@ -18,7 +18,8 @@ struct Source {
   unsigned lane;
   bool in_range;
 };
-inline Source source_lane(Shuffle form, unsigned lane, unsigned b, unsigned clamp, unsigned segments) {
+inline Source source_lane(Shuffle form, unsigned lane, unsigned b, unsigned clamp,
+                          unsigned segments) {
   const unsigned most = (lane & segments) | (clamp & ~segments);
   unsigned from = 0;
   bool in_range = false;
@@ -124,7 +125,9 @@ T reduce(unsigned mask, T value, const Site& site, Combine combine) {
 // The place of the call, as default arguments: it is in the error when a thread waits for ever.
 #define TORCHPORT_PLACE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 #define TORCHPORT_SITE(what) \
-  ::torchport::cuda::Site { what, file, line }
+  ::torchport::cuda::Site {  \
+    what, file, line         \
+  }
 
 template <class T>
 ::torchport::cuda::Shuffled<T> __shfl_sync(unsigned mask, T value, int lane, int width = 32,
@@ -190,13 +193,14 @@ unsigned __match_all_sync(unsigned mask, T value, int* predicate, TORCHPORT_PLAC
   return all_match ? lanes : 0;
 }
 
-#define TORCHPORT_REDUCE(NAME, TYPE, EXPRESSION)                                             \
-  inline TYPE NAME(unsigned mask, TYPE value, TORCHPORT_PLACE) {                             \
-    return ::torchport::cuda::reduce<TYPE>(mask, value, TORCHPORT_SITE(#NAME),               \
+#define TORCHPORT_REDUCE(NAME, TYPE, EXPRESSION)                                               \
+  inline TYPE NAME(unsigned mask, TYPE value, TORCHPORT_PLACE) {                               \
+    return ::torchport::cuda::reduce<TYPE>(mask, value, TORCHPORT_SITE(#NAME),                 \
                                            [](TYPE a, TYPE b) -> TYPE { return EXPRESSION; }); \
   }
 TORCHPORT_REDUCE(__reduce_add_sync, unsigned, a + b)
-TORCHPORT_REDUCE(__reduce_add_sync, int, static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(b)))
+TORCHPORT_REDUCE(__reduce_add_sync, int,
+                 static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(b)))
 TORCHPORT_REDUCE(__reduce_min_sync, unsigned, a < b ? a : b)
 TORCHPORT_REDUCE(__reduce_min_sync, int, a < b ? a : b)
 TORCHPORT_REDUCE(__reduce_max_sync, unsigned, a > b ? a : b)

@@ -1,5 +1,5 @@
-// What PyTorch's headers need of thrust/complex.h where the headers of cub and thrust are not installed.
-// The numbers are those of std::complex.
+// What PyTorch's headers need of thrust/complex.h where the headers of cub and thrust are not
+// installed. The numbers are those of std::complex.
 #pragma once
 
 #include <complex>
@@ -16,10 +16,10 @@ struct complex : std::complex<T> {
       : std::complex<T>(static_cast<T>(other.real()), static_cast<T>(other.imag())) {}
 };
 
-#define TORCHPORT_COMPLEX(NAME)                         \
-  template <class T>                                    \
-  complex<T> NAME(const complex<T>& z) {                \
-    return std::NAME(static_cast<std::complex<T>>(z));  \
+#define TORCHPORT_COMPLEX(NAME)                        \
+  template <class T>                                   \
+  complex<T> NAME(const complex<T>& z) {               \
+    return std::NAME(static_cast<std::complex<T>>(z)); \
   }
 TORCHPORT_COMPLEX(exp)
 TORCHPORT_COMPLEX(log)
