@@ -224,14 +224,14 @@ std::string tanh(Reading& r) {
 }  // namespace
 
 const std::vector<Family>& arithmetic_family() {
-  static const std::vector<Family> family{
+  static const std::vector<Family> kFamily{
       {"add", add}, {"sub", sub},   {"addc", addc},  {"subc", subc},   {"mul", mul},
       {"mad", mad}, {"madc", madc}, {"fma", fma},    {"mul24", mul24}, {"div", div},
       {"rem", rem}, {"sad", sad},   {"min", min},    {"max", max},     {"abs", abs},
       {"neg", neg}, {"rcp", rcp},   {"sqrt", sqrt},  {"rsqrt", rsqrt}, {"ex2", ex2},
       {"lg2", lg2}, {"sin", sine},  {"cos", cosine}, {"tanh", tanh},   {"copysign", copysign},
   };
-  return family;
+  return kFamily;
 }
 
 }  // namespace torchport::cuda::ptx

@@ -71,8 +71,8 @@ std::string mbarrier(Reading& r) {
 }  // namespace
 
 const std::vector<Family>& barrier_family() {
-  static const std::vector<Family> family{{"mbarrier", mbarrier}};
-  return family;
+  static const std::vector<Family> kFamily{{"mbarrier", mbarrier}};
+  return kFamily;
 }
 
 }  // namespace torchport::cuda::ptx

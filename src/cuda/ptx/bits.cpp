@@ -262,7 +262,7 @@ std::string vparts(Reading& r) {
 }  // namespace
 
 const std::vector<Family>& bits_family() {
-  static const std::vector<Family> family{
+  static const std::vector<Family> kFamily{
       {"and", logic_and},    {"or", logic_or},   {"xor", logic_xor},    {"not", logic_not},
       {"cnot", cnot},        {"shl", shl},       {"shr", shr},          {"clz", clz},
       {"popc", popc},        {"brev", brev},     {"bfe", bfe},          {"bfi", bfi},
@@ -276,7 +276,7 @@ const std::vector<Family>& bits_family() {
       {"vmax4", vparts},     {"vavrg2", vparts}, {"vavrg4", vparts},    {"vset2", vparts},
       {"vset4", vparts},
   };
-  return family;
+  return kFamily;
 }
 
 }  // namespace torchport::cuda::ptx

@@ -114,8 +114,8 @@ std::string cvta(Reading& r) {
 }  // namespace
 
 const std::vector<Family>& conversion_family() {
-  static const std::vector<Family> family{{"mov", mov}, {"cvt", cvt}, {"cvta", cvta}};
-  return family;
+  static const std::vector<Family> kFamily{{"mov", mov}, {"cvt", cvt}, {"cvta", cvta}};
+  return kFamily;
 }
 
 }  // namespace torchport::cuda::ptx

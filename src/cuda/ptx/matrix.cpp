@@ -109,9 +109,9 @@ std::string mma(Reading& r) {
 }  // namespace
 
 const std::vector<Family>& matrix_family() {
-  static const std::vector<Family> family{
+  static const std::vector<Family> kFamily{
       {"ldmatrix", ldmatrix}, {"stmatrix", stmatrix}, {"movmatrix", movmatrix}, {"mma", mma}};
-  return family;
+  return kFamily;
 }
 
 }  // namespace torchport::cuda::ptx

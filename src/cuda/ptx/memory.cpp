@@ -214,7 +214,7 @@ std::string createpolicy(Reading& r) {
 }  // namespace
 
 const std::vector<Family>& memory_family() {
-  static const std::vector<Family> family{
+  static const std::vector<Family> kFamily{
       {"ld", ld},
       {"ldu", ld},
       {"st", st},
@@ -231,7 +231,7 @@ const std::vector<Family>& memory_family() {
       {"mapa", mapa},
       {"getctarank", getctarank},
   };
-  return family;
+  return kFamily;
 }
 
 }  // namespace torchport::cuda::ptx

@@ -21,7 +21,7 @@ using ptx::Item;
 using ptx::ItemKind;
 
 const ptx::Emit* emitter_of(std::string_view name) {
-  static const std::map<std::string_view, ptx::Emit> table = [] {
+  static const std::map<std::string_view, ptx::Emit> kTable = [] {
     std::map<std::string_view, ptx::Emit> all;
     for (const auto* family : {&ptx::arithmetic_family(), &ptx::bits_family(),
                                &ptx::conversion_family(), &ptx::memory_family(),
@@ -29,8 +29,8 @@ const ptx::Emit* emitter_of(std::string_view name) {
       for (const ptx::Family& one : *family) all.emplace(one.name, one.emit);
     return all;
   }();
-  const auto found = table.find(name);
-  return found == table.end() ? nullptr : &found->second;
+  const auto found = kTable.find(name);
+  return found == kTable.end() ? nullptr : &found->second;
 }
 
 base::Result<std::string> instruction(const Item& item) {

@@ -164,7 +164,7 @@ std::string bra(Reading& r) {
 }  // namespace
 
 const std::vector<Family>& warp_family() {
-  static const std::vector<Family> family{
+  static const std::vector<Family> kFamily{
       {"shfl", shfl},
       {"vote", vote},
       {"match", match},
@@ -182,7 +182,7 @@ const std::vector<Family>& warp_family() {
       {"pmevent", no_operation},
       {"setmaxnreg", no_operation},
   };
-  return family;
+  return kFamily;
 }
 
 }  // namespace torchport::cuda::ptx

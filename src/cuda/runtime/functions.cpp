@@ -14,7 +14,7 @@ namespace torchport::cuda {
 
 namespace {
 
-constexpr std::size_t kShared = 48 * 1024;
+constexpr std::size_t kShared = std::size_t{48} * 1024;
 
 std::mutex mutex;
 std::map<const void*, KernelSettings>& all_settings() {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 CUgraphNode_st* CUgraph_st::add(torchport::cuda::NodeWork work,
-                                std::vector<CUgraphNode_st*> after) {
+                                const std::vector<CUgraphNode_st*>& after) {
   auto node = std::make_unique<CUgraphNode_st>();
   node->graph = this;
   node->work = std::move(work);

@@ -32,7 +32,7 @@ struct CUgraph_st {
   // Memory that belongs to the graph, and what a program keeps for it.
   std::vector<std::shared_ptr<void>> kept{};
 
-  CUgraphNode_st* add(torchport::cuda::NodeWork work, std::vector<CUgraphNode_st*> after);
+  CUgraphNode_st* add(torchport::cuda::NodeWork work, const std::vector<CUgraphNode_st*>& after);
   // A copy; `copies` has the new node of each.
   [[nodiscard]] std::unique_ptr<CUgraph_st> copy(
       std::map<const CUgraphNode_st*, CUgraphNode_st*>& copies) const;

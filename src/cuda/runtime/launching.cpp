@@ -123,9 +123,10 @@ int check_launch(const Kernel& kernel, Sizes& sizes, const ::dim3* cluster) {
   if (sizes.shared > most_dynamic_shared(kernel)) return cudaErrorInvalidValue;
   if (const int error = check_cluster(kernel, grid, cluster)) return error;
   if (!sizes.cooperative) return 0;
-  const auto at_once = static_cast<std::size_t>(
-      blocks_at_once(kernel, static_cast<int>(count_of(block)), sizes.shared) *
-      current_state().profile->multiprocessors);
+  const auto blocks = static_cast<std::size_t>(
+      blocks_at_once(kernel, static_cast<int>(count_of(block)), sizes.shared));
+  const std::size_t at_once =
+      blocks * static_cast<std::size_t>(current_state().profile->multiprocessors);
   return count_of(grid) > at_once ? cudaErrorCooperativeLaunchTooLarge : 0;
 }
 

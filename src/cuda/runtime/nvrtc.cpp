@@ -2,6 +2,7 @@
 #include "nvrtc.h"
 
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <map>
 #include <string_view>
@@ -63,7 +64,11 @@ int architecture_of(const std::vector<std::string>& options) {
   for (const std::string& one : options) {
     for (const std::string_view prefix : {"sm_", "compute_"}) {
       const auto at = one.find(prefix);
-      if (at != std::string::npos) return std::atoi(one.c_str() + at + prefix.size());
+      if (at != std::string::npos) {
+        int number = 0;
+        std::from_chars(one.data() + at + prefix.size(), one.data() + one.size(), number);
+        return number;
+      }
     }
   }
   return 75;

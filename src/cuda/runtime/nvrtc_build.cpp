@@ -54,9 +54,10 @@ std::string key_of(const RuntimeSource& source) {
   std::error_code error;
   std::string key =
       fmt::format("{}\n", fs::last_write_time(own_library(), error).time_since_epoch().count());
-  for (const std::string& one : source.options) key += one + '\n';
-  for (const auto& [name, text] : source.headers) key += name + '\n' + text + '\0';
-  return key + source.name + '\n' + source.text;
+  for (const std::string& one : source.options) key.append(one).append("\n");
+  for (const auto& [name, text] : source.headers)
+    key.append(name).append("\n").append(text).append(1, '\0');
+  return key.append(source.name).append("\n").append(source.text);
 }
 
 std::string read(const fs::path& path) {

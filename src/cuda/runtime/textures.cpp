@@ -67,7 +67,7 @@ Texel read(const Texture& texture, const char* at) {
       continue;
     }
     int value = static_cast<int>(raw);
-    if (is_signed && bytes == 1) value = static_cast<signed char>(raw);
+    if (is_signed && bytes == 1) value = int{static_cast<std::int8_t>(raw)};
     if (is_signed && bytes == 2) value = static_cast<short>(raw);
     texel.words[i] = value;
     const double most = std::ldexp(1.0, bits[i] - (is_signed ? 1 : 0)) - 1;

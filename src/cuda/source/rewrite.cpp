@@ -31,8 +31,8 @@ constexpr std::array<std::string_view, 7> kDropped{
 constexpr std::array<std::string_view, 5> kDroppedCalls{
     "__launch_bounds__", "__maxnreg__", "__cluster_dims__", "__block_size__", "__local_maxnreg__"};
 
-template <std::size_t N>
-bool is_one_of(std::string_view word, const std::array<std::string_view, N>& words) {
+template <std::size_t Count>
+bool is_one_of(std::string_view word, const std::array<std::string_view, Count>& words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
@@ -103,6 +103,11 @@ class Rewriter {
       specifier(i, it);
     } else if (const std::string_view function = asked_by(it); !function.empty()) {
       place(i, function);
+    }
+    // if target (X): see nv/target of the toolkit.
+    if (it == "target" && is(i - 1, "if") && is(i + 1, "(") && is_closed(i + 1)) {
+      edits_.replace(tokens_[i].begin, tokens_[i].end, fmt::format("({}runs_on", kNames));
+      edits_.insert(tokens_[tokens_[i + 1].partner].end, ")");
     }
     if (it == "asm" || it == "__asm__" || it == "__asm") assembler(i);
   }

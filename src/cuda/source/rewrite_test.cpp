@@ -170,6 +170,11 @@ TEST_CASE("assembler is translated, but for what is empty or the host's") {
         "# 1 \"/usr/include/x.h\"\nvoid f() { asm(\"nop\"); }");
 }
 
+TEST_CASE("code for one target asks where it runs") {
+  CHECK(rewritten("void f() { if target (nv::is_host) { a(); } else { b(); } }") ==
+        "void f() { if (::torchport::cuda::runs_on (nv::is_host)) { a(); } else { b(); } }");
+}
+
 TEST_CASE("pragmas of nvcc are dropped, others stay") {
   CHECK(rewritten("#pragma unroll 4\nfor (;;) {}\n#pragma omp simd\n") ==
         "\nfor (;;) {}\n#pragma omp simd\n");

@@ -117,9 +117,9 @@ Declaration Scopes::declaration(std::size_t i) const {
   return found;
 }
 
-bool Scopes::has(const Declaration& declared, std::string_view word_) const {
+bool Scopes::has(const Declaration& declared, std::string_view wanted) const {
   for (std::size_t at = declared.begin; at < declared.end; ++at)
-    if (word(at) == word_) return true;
+    if (word(at) == wanted) return true;
   return false;
 }
 

@@ -176,7 +176,7 @@ void lose_by_kernel(c10::DeviceIndex device, const std::string& kernel, bool is_
   if (!errors_are_late()) return;
   try {
     lose(device, "", line_of(device, kernel, "the kernel ended with an error"), is_access);
-  } catch (const c10::Error&) {
+  } catch (const c10::Error&) {  // NOLINT(bugprone-empty-catch)
     // Each call waits: the runtime's own call has the error, and the next one of PyTorch raises.
   }
 }

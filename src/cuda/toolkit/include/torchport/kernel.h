@@ -67,7 +67,10 @@ TORCHPORT_CUDA_API void run_grid(const Kernel& kernel, const void* body);
 // The addresses of the arguments, if the kernel was called without them (cudaLaunchKernel).
 TORCHPORT_CUDA_API void** waiting_arguments();
 
+// The loop over threads keeps its place in memory that it takes for its own (run_row); so the
+// compiler has to be told that it is read here.
 inline ::uint3 thread_index() {
+  __asm__ volatile("" : : : "memory");
   const Walk& walk = *torchport_cuda_walk;
   return {walk.x, walk.y, walk.z};
 }
