@@ -26,7 +26,7 @@ int added(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after
   if (node == nullptr || graph == nullptr || (after == nullptr && count > 0))
     return cudaErrorInvalidValue;
   std::vector<cudaGraphNode_t> list(after, after + count);
-  *node = graph->add(std::move(work), std::move(list));
+  *node = graph->add(std::move(work), list);
   return 0;
 }
 

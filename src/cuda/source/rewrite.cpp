@@ -31,8 +31,8 @@ constexpr std::array<std::string_view, 7> kDropped{
 constexpr std::array<std::string_view, 5> kDroppedCalls{
     "__launch_bounds__", "__maxnreg__", "__cluster_dims__", "__block_size__", "__local_maxnreg__"};
 
-template <std::size_t Count>
-bool is_one_of(std::string_view word, const std::array<std::string_view, Count>& words) {
+template <std::size_t kCount>
+bool is_one_of(std::string_view word, const std::array<std::string_view, kCount>& words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 

@@ -123,16 +123,6 @@ def test_an_instruction_that_is_not_there_is_refused_where_it_runs(tmp_path: Pat
     assert f"{said} ({source}:3)" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["products", "fragments", "matrix_moves", "small_floats"])
-def test_programs_print_what_the_gpu_printed(tmp_path: Path, name: str) -> None:
-    found = recorded.run(recorded.build(name, ["-O1"], tmp_path), "")
-    # What a cast of a NaN gives is the compiler's.
-    assert found.keys() == answer(name).keys()
-    assert {
-        n: v for n, v in found.items() if v != answer(name)[n] and not n.startswith("(int)")
-    } == {}
-
-
 def test_halves(tmp_path: Path) -> None:
     found = recorded.run(recorded.build("half_functions", ["-O0"], tmp_path), "")
     different = {name for name, value in answer("half_functions").items() if found[name] != value}
