@@ -134,8 +134,13 @@ void show_toolkit() {
   setenv("CUDA_HOME", home.c_str(), 1);
   setenv("CUDA_PATH", home.c_str(), 1);
   setenv("TORCHPORT_PROGRAM", (own_folder() / "torchport").c_str(), 1);
-  const std::string path = environment("PATH");
-  setenv("PATH", fmt::format("{}/bin{}{}", home, path.empty() ? "" : ":", path).c_str(), 1);
+  const auto prepend = [](const char* variable, const std::string& folder) {
+    const std::string before = environment(variable);
+    setenv(variable, (folder + (before.empty() ? "" : ":") + before).c_str(), 1);
+  };
+  prepend("PATH", home + "/bin");
+  // A program that CMake linked does not say where CUDA's runtime is.
+  prepend("LD_LIBRARY_PATH", home + "/lib64");
 }
 
 int run(const RunOptions& options, const std::vector<std::string>& rest) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -40,6 +41,7 @@ class Compilation {
       : options_(options), toolkit_(toolkit), folder_(std::move(folder)) {}
 
   base::Result<int> run() {
+    if (options_.verbose) tell_toolkit();
     if (options_.phase == Phase::kNothing) return empty_object();
     for (const std::string& input : options_.inputs) {
       if (input.starts_with("-l") || !is_source(input)) {
@@ -67,6 +69,20 @@ class Compilation {
   [[nodiscard]] bool is_cuda(const std::string& path) const {
     return options_.language.empty() ? ends_with_any(path, {".cu", ".cuh"})
                                      : options_.language == "cu";
+  }
+
+  // CMake learns from these lines where the toolkit is, and what a program is linked with.
+  void tell_toolkit() const {
+    const char* path = std::getenv("PATH");
+    fmt::print(stderr,
+               "#$ _CUDART_=cudart\n#$ TOP={0}\n#$ NVVMIR_LIBRARY_DIR={0}/nvvm/libdevice\n"
+               "#$ PATH={1}\n#$ INCLUDES=\"-I{0}/include\"\n#$ LIBRARIES={2}\n"
+               "#$ _TARGET_=-arch compute_{3} -arch=compute_{3}\n",
+               toolkit_.folder, path == nullptr ? "" : path, library_words(),
+               options_.architecture);
+  }
+  [[nodiscard]] std::string library_words() const {
+    return fmt::format("-L{}/lib64", toolkit_.folder);
   }
 
   // Where the object of a source goes.
@@ -276,7 +292,7 @@ class Compilation {
     words.insert(words.end(), objects_.begin(), objects_.end());
     words.insert(words.end(), options_.link.begin(), options_.link.end());
     const std::string libraries = toolkit_.folder + "/lib64";
-    words.insert(words.end(), {"-L" + libraries, "-Wl,-rpath," + libraries, "-lcudart", "-lpthread",
+    words.insert(words.end(), {library_words(), "-Wl,-rpath," + libraries, "-lcudart", "-lpthread",
                                "-ldl", "-lrt"});
     return execute(words);
   }

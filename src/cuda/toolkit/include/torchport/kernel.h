@@ -63,7 +63,8 @@ TORCHPORT_CUDA_API bool configure(::dim3 grid, ::dim3 block, std::size_t shared 
                                   CUstream_st* stream = nullptr);
 // Runs all blocks, or says which kernel it is (see identity_of), or does nothing if there is an
 // error.
-TORCHPORT_CUDA_API void run_grid(const Kernel& kernel, const void* body);
+TORCHPORT_CUDA_API void run_grid(const Kernel& kernel, const void* body) __asm__(
+    "torchport_cuda_run_grid_1");  // a new number where what a kernel passes changes
 // The addresses of the arguments, if the kernel was called without them (cudaLaunchKernel).
 TORCHPORT_CUDA_API void** waiting_arguments();
 
