@@ -213,7 +213,8 @@ def test_no_binary_needs_a_newer_system_than_the_tag_says(installed):
     newer = []
     for path in binaries(installed):
         needs = re.findall(r"Name: ([A-Z]+)_([0-9.]+)", output("readelf", "-VW", path))
-        assert needs, path
+        # One library has nothing but memory.
+        assert needs or path.name == "libtorchport_cuda_shared_memory.so", path
         for family, number in needs:
             if tuple(map(int, number.split("."))) > LIMITS[family]:
                 newer.append((path.name, f"{family}_{number}"))

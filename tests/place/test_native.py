@@ -46,7 +46,7 @@ CPU = torch.device("cpu")
 @pytest.fixture
 def libraries(runtime_folder: Path) -> list[Path]:
     found = sorted(runtime_folder.glob("lib*.so"))
-    assert len(found) == 4
+    assert len(found) == 5
     return found
 
 

@@ -80,7 +80,6 @@ def _prepare_extensions(torch: ModuleType) -> None:
     from torchport.virtual.kernels import extensions
 
     extensions.prepare(root)
-    extensions.set_environment()
 
 
 def after_triton(triton: ModuleType) -> None:

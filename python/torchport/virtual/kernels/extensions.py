@@ -154,7 +154,8 @@ def _wrapped(extension: ModuleType, function: Any, cuda_argument: str) -> Any:
 
 
 def install(extension: ModuleType) -> None:
-    """Changes torch.utils.cpp_extension."""
+    """Changes torch.utils.cpp_extension, and what the processes find that it starts."""
+    set_environment()
     _install_builder(extension)
     vars(extension).update(
         CUDA_HOME=str(toolkit()),
