@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,18 @@ def test_a_missing_compiler_is_one_sentence(tmp_path: Path) -> None:
     done = nvcc("-c", source, "-ccbin", "no-such-compiler", "-o", tmp_path / "a.o")
     assert done.stderr.strip().count("\n") == 0
     assert "there is no host compiler no-such-compiler (Debian: apt install g++)" in done.stderr
+
+
+@pytest.mark.skipif(
+    find_spec("nvidia") is not None and find_spec("nvidia.cuda_cccl") is not None,
+    reason="cub is installed",
+)
+def test_what_cub_needs_is_said(tmp_path: Path) -> None:
+    source = tmp_path / "a.cu"
+    source.write_text("#include <cub/cub.cuh>\n")
+    done = nvcc("-c", source, "-o", tmp_path / "a.o")
+    assert done.returncode == 1
+    assert "pip install nvidia-cuda-cccl-cu12==12.9.27" in done.stderr
 
 
 def test_dependencies_response_files_and_joined_flags(tmp_path: Path) -> None:

@@ -107,7 +107,19 @@ class Compilation {
     }
     std::fputs(ended->output.c_str(), stdout);
     std::fputs(ended->errors.c_str(), stderr);
+    if (lacks_headers(ended->errors))
+      std::fputs(
+          "torchport: the headers of cub, thrust and cuda::std are a package: "
+          "pip install nvidia-cuda-cccl-cu12==12.9.27\n",
+          stderr);
     return ended->status();
+  }
+
+  static bool lacks_headers(std::string_view errors) {
+    for (const std::string_view folder :
+         {"error: cub/", "error: thrust/", "error: cuda/", "error: nv/"})
+      if (errors.find(folder) != std::string_view::npos) return true;
+    return false;
   }
 
   // What both kinds of sources are preprocessed with.
