@@ -156,13 +156,10 @@ class Compilation {
           fmt::format("-D__CUDACC_VER_BUILD__={}", kBuild),
           fmt::format("-D__CUDA_ARCH__={}0", options_.architecture),
           fmt::format("-D__CUDA_ARCH_LIST__={}0", options_.architecture),
-          std::string("-D__CUDA_ARCH_FEAT_SM90_ALL=1"), std::string("-D__CUDACC__"),
-          std::string("-D__NVCC__"), std::string("-D__TORCHPORT_NVCC__"),
-          std::string("-DCCCL_DISABLE_NVTX"),
-          std::string("-D__CUDA_API_PER_THREAD_DEFAULT_STREAM_OFF")})
+          std::string("-D__CUDACC__"), std::string("-D__NVCC__"),
+          std::string("-D__TORCHPORT_NVCC__"), std::string("-DCCCL_DISABLE_NVTX")})
       words.push_back(one);
-    std::erase(words, "-D__CUDA_API_PER_THREAD_DEFAULT_STREAM_OFF");
-    if (options_.architecture != 90) std::erase(words, "-D__CUDA_ARCH_FEAT_SM90_ALL=1");
+    if (options_.architecture == 90) words.emplace_back("-D__CUDA_ARCH_FEAT_SM90_ALL=1");
     if (options_.extended_lambda) words.emplace_back("-D__CUDACC_EXTENDED_LAMBDA__");
     if (options_.relaxed_constexpr) words.emplace_back("-D__CUDACC_RELAXED_CONSTEXPR__");
     if (options_.relocatable) words.emplace_back("-D__CUDACC_RDC__");

@@ -116,9 +116,9 @@ base::Result<void> preprocess_word(NvccOptions& options, const std::string& name
                                                                   {"system-include", "isystem"}};
   const auto found = kLong.find(name);
   const std::string_view flag = found == kLong.end() ? std::string_view(name) : found->second;
-  const bool lists = flag == "D" || flag == "U" || flag == "I" || flag == "isystem";
-  // Only lists of folders may have commas; a macro's value has its own.
-  for (const std::string& one : lists&& flag != "D" ? split_commas(value) : Words{value}) {
+  const bool lists = flag == "U" || flag == "I" || flag == "isystem";
+  // A macro's value has commas of its own.
+  for (const std::string& one : lists ? split_commas(value) : Words{value}) {
     if (flag.size() == 1) {
       options.preprocess.push_back(fmt::format("-{}{}", flag, one));
     } else {

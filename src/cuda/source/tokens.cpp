@@ -22,7 +22,6 @@ class Tokenizer {
 
   std::vector<Token> run() {
     while (at_ < text_.size()) step();
-    while (!open_.empty()) open_.pop_back();
     return std::move(tokens_);
   }
 

@@ -10,11 +10,11 @@
 #include <torch/library.h>
 
 #include "devices/cuda_errors.h"
+#include "runtime/device/runtime_error_words.h"
 #include "runtime/device/spec.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/streams.h"
 #include "runtime/virtual/errors/lost_by_kernels.h"
-#include "runtime/virtual/errors/runtime_error_words.h"
 #include "runtime/virtual/errors/runtime_errors.h"
 #include "runtime/virtual/watch/source_lines.h"
 
@@ -71,8 +71,8 @@ std::size_t number_of(c10::DeviceIndex device) {
 // What the first call raises that learns of the failure, and all after it.
 [[noreturn]] void raise_failure(bool is_access, const std::string& where) {
   const devices::DeviceKind& kind = Runtime::get().description();
-  const RuntimeErrorWords access =
-      runtime_error_words(static_cast<std::int64_t>(RuntimeError::kIllegalAddress));
+  const device::RuntimeErrorWords access =
+      device::runtime_error_words(static_cast<std::int64_t>(RuntimeError::kIllegalAddress));
   const std::string text =
       is_access ? devices::cuda_error_text(access.text, /*help=*/"", access.name, each_call_waits())
                 : kind.failed_assertion(each_call_waits());

@@ -6,8 +6,8 @@
 #include <torch/library.h>
 
 #include "devices/cuda_errors.h"
+#include "runtime/device/runtime_error_words.h"
 #include "runtime/virtual/errors/device_errors.h"
-#include "runtime/virtual/errors/runtime_error_words.h"
 
 namespace torchport::vdev {
 
@@ -19,14 +19,16 @@ void raise_by_number(std::int64_t number) {
 
 TORCH_LIBRARY_FRAGMENT(torchport, library) {
   library.def("raise_runtime_error(int number) -> ()", &raise_by_number);
-  library.def("runtime_error_text(int number) -> str",
-              [](std::int64_t number) { return std::string(runtime_error_words(number).text); });
+  library.def("runtime_error_text(int number) -> str", [](std::int64_t number) {
+    return std::string(device::runtime_error_words(number).text);
+  });
 }
 
 }  // namespace
 
 void raise_runtime_error(RuntimeError error) {
-  const RuntimeErrorWords words = runtime_error_words(static_cast<std::int64_t>(error));
+  const device::RuntimeErrorWords words =
+      device::runtime_error_words(static_cast<std::int64_t>(error));
   const std::string text =
       devices::cuda_error_text(words.text, /*help=*/"", words.name, each_call_waits());
   throw c10::AcceleratorError(

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace torchport::vdev {
+namespace torchport::device {
 
 struct RuntimeErrorWords {
   std::int64_t number;    // of cudaError_t
@@ -15,4 +15,4 @@ struct RuntimeErrorWords {
 // Of any number; of one that is no error, what cudaGetErrorString() says of it. Thread safe.
 [[nodiscard]] RuntimeErrorWords runtime_error_words(std::int64_t number);
 
-}  // namespace torchport::vdev
+}  // namespace torchport::device

@@ -1,11 +1,11 @@
 // The names and words of cudaError_t, as cudaGetErrorName() and cudaGetErrorString() of CUDA 13.0
 // say them.
-#include "runtime/virtual/errors/runtime_error_words.h"
+#include "runtime/device/runtime_error_words.h"
 
 #include <algorithm>
 #include <array>
 
-namespace torchport::vdev {
+namespace torchport::device {
 
 namespace {
 
@@ -200,4 +200,4 @@ RuntimeErrorWords runtime_error_words(std::int64_t number) {
   return {number, "unrecognized error code", "unrecognized error code"};
 }
 
-}  // namespace torchport::vdev
+}  // namespace torchport::device

@@ -1,8 +1,8 @@
-#include "runtime/virtual/errors/runtime_error_words.h"
+#include "runtime/device/runtime_error_words.h"
 
 #include <doctest/doctest.h>
 
-namespace torchport::vdev {
+namespace torchport::device {
 
 TEST_CASE("errors of CUDA's runtime have names and words") {
   CHECK(runtime_error_words(0).name == "cudaSuccess");
@@ -13,4 +13,4 @@ TEST_CASE("errors of CUDA's runtime have names and words") {
     CHECK(runtime_error_words(number).text == "unrecognized error code");
 }
 
-}  // namespace torchport::vdev
+}  // namespace torchport::device
