@@ -7,7 +7,9 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <xxhash.h>
 
+#include "base/file_system.h"
 #include "cli/command.h"
 #include "cli/package.h"
 #include "cli/python.h"
@@ -50,6 +52,12 @@ std::vector<std::string> further_headers(const std::string& toolkit) {
   return {toolkit + "/without_cccl"};
 }
 
+// Of this program's bytes: another build of it makes other objects of the same text.
+std::string own_number() {
+  const auto bytes = base::real_file_system().read("/proc/self/exe");
+  return fmt::format("0x{:016x}", bytes ? XXH3_64bits(bytes->data(), bytes->size()) | 1U : 1U);
+}
+
 int run_nvcc(std::vector<std::string> words) {
   add_words("NVCC_PREPEND_FLAGS", words, true);
   add_words("NVCC_APPEND_FLAGS", words, false);
@@ -81,7 +89,7 @@ int run_nvcc(std::vector<std::string> words) {
     return kUsageError;
   }
   const std::string toolkit = *package + "/lib/cuda";
-  const auto done = cuda::compile(*options, {toolkit, further_headers(toolkit)});
+  const auto done = cuda::compile(*options, {toolkit, further_headers(toolkit), own_number()});
   if (!done) {
     print_error(done.error());
     return kFindings;

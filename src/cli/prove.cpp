@@ -78,6 +78,14 @@ std::string_view name_at(const ProvedRun& subject, std::size_t index) {
 void print_last_error(const ProvedRun& subject) {
   const auto lines = base::split(base::trim(subject.result.errors), '\n');
   if (!lines.empty() && !lines.back().empty()) fmt::print("      {}\n", lines.back());
+  // A build that failed has its reason before, in what the program printed.
+  constexpr int kMost = 5;
+  int shown = 0;
+  for (const std::string* text : {&subject.result.output, &subject.result.errors}) {
+    for (const std::string_view line : base::split(*text, '\n'))
+      if (line.find(": error: ") != std::string_view::npos && shown++ < kMost)
+        fmt::print("      {}\n", line);
+  }
 }
 
 base::Result<ProvedRun> run_one(proof::Workplace& workplace, const ProveOptions& options,
@@ -191,6 +199,9 @@ bool same_program(const ProveOptions& options, const ProvedRun& a, const ProvedR
       fmt::print("    the programs differ from operator {} on:\n", *compared.differing + 1);
       print_call("original", a, *compared.differing);
       print_call("fixed", b, *compared.differing);
+    } else if (compared.calls == 0 && a.result.status != 0) {
+      same = false;
+      fmt::print("    both failed before their first operator: nothing is proved\n");
     } else {
       fmt::print("    {} operators, equal bit by bit\n", compared.calls);
     }

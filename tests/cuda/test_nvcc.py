@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,13 +11,18 @@ from pathlib import Path
 import pytest
 import recorded
 
+from torchport import _libraries
+
 HERE = Path(__file__).parent
 KERNEL = "__global__ void k(int* x) { x[threadIdx.x] = 1; }\n"
 
 
-def nvcc(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
+def nvcc(
+    *words: object, folder: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [recorded.TORCHPORT, "nvcc", *map(str, words)],
+        cwd=folder,
         capture_output=True,
         text=True,
         timeout=300,
@@ -47,6 +53,22 @@ def test_wrong_words_are_named(words: list[str], said: str) -> None:
     done = nvcc(*words)
     assert done.returncode != 0
     assert said in done.stderr
+
+
+def test_headers_of_the_toolkit_by_a_path_from_this_folder(tmp_path: Path) -> None:
+    """ccache writes folders so, where it is told of a folder that is the root of all (CCACHE_BASEDIR)."""
+    (tmp_path / "a.cu").write_text(KERNEL)
+    include = _libraries.folder() / "cuda" / "include"
+    folder = os.path.relpath(include, tmp_path)
+    # GCC would write the absolute path where that is shorter.
+    options = ("-isystem", folder, "-Xcompiler", "-fno-canonical-system-headers")
+    done = nvcc(*options, "-c", "a.cu", "-o", "a.o", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    # A folder that is named twice is looked into once: it has to be this one that is used.
+    expanded = nvcc(*options, "-E", "a.cu", folder=tmp_path).stdout
+    assert f'"{folder}/torchport/rounding.h"' in expanded
+    # Another build of torchport makes another object, which ccache has to see.
+    assert re.search(r"static_assert\([^;]*0x[0-9a-f]{16}\b[^;]*the build of torchport", expanded)
 
 
 def test_errors_are_at_the_lines_of_the_user(tmp_path: Path) -> None:

@@ -204,6 +204,20 @@ def test_a_port_that_dies_elsewhere_is_found(project: Path) -> None:
     assert "Torch not compiled with CUDA enabled" in run.stdout
 
 
+def test_programs_that_fail_before_they_compute_prove_nothing(project: Path) -> None:
+    for name in ("original", "ported"):
+        (project / name / "train.py").write_text(
+            "import torch\nprint('kernel.cu:3:7: error: nothing was declared')\nraise SystemExit(1)\n"
+        )
+    run = torchport(
+        "prove", "--elsewhere", "none", "original/train.py", "ported/train.py", cwd=project
+    )
+    assert run.returncode == 1
+    assert "both failed before their first operator: nothing is proved" in run.stdout
+    assert "kernel.cu:3:7: error: nothing was declared" in run.stdout
+    assert "NOT the same program" in run.stdout
+
+
 def test_a_kind_of_device_that_torch_does_not_have_is_a_target(project: Path) -> None:
     ported = project / "ported" / "train.py"
     ported.write_text(

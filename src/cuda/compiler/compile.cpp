@@ -157,7 +157,7 @@ class Compilation {
           fmt::format("-D__CUDA_ARCH__={}0", options_.architecture),
           fmt::format("-D__CUDA_ARCH_LIST__={}0", options_.architecture),
           std::string("-D__CUDACC__"), std::string("-D__NVCC__"),
-          std::string("-D__TORCHPORT_NVCC__"), std::string("-DCCCL_DISABLE_NVTX")})
+          fmt::format("-D__TORCHPORT_NVCC__={}", toolkit_.number), std::string("-DCCCL_DISABLE_NVTX")})
       words.push_back(one);
     if (options_.architecture == 90) words.emplace_back("-D__CUDA_ARCH_FEAT_SM90_ALL=1");
     if (options_.extended_lambda) words.emplace_back("-D__CUDACC_EXTENDED_LAMBDA__");
@@ -228,7 +228,9 @@ class Compilation {
     RewriteOptions how;
     how.relocatable = options_.relocatable;
     how.contract = contracts();
-    how.host_folders.push_back(toolkit_.folder + "/include/");
+    std::error_code error;
+    how.host_folders.push_back(
+        fs::weakly_canonical(toolkit_.folder + "/include/", error).string());
     // A header may have an instruction that nobody reaches: refused where it runs.
     how.translate_asm = [](const AsmStatement& one) -> base::Result<std::string> {
       auto translated = translate_asm(one);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -479,6 +481,15 @@ class Rewriter {
 
   // ---- assembler ----
 
+  // The preprocessor names a file as it found it: by a path from this folder on, or by a link.
+  [[nodiscard]] bool is_of_host(const std::string& file) const {
+    std::error_code error;
+    const std::string path = std::filesystem::weakly_canonical(file, error).string();
+    return std::any_of(
+        options_.host_folders.begin(), options_.host_folders.end(),
+        [&](const std::string& folder) { return (error ? file : path).starts_with(folder); });
+  }
+
   void assembler(std::size_t i) {
     std::size_t open = i + 1;
     while (is(open, "volatile") || is(open, "__volatile__") || is(open, "goto") ||
@@ -493,9 +504,7 @@ class Rewriter {
     const std::optional<AsmStatement> statement = asm_between(text_, tokens_, open, close);
     if (!statement) return;
     if (statement->text.find_first_not_of(" \t\n;") == std::string::npos) return;
-    const std::string file = line_of(text_, tokens_[i].begin).file;
-    for (const std::string& folder : options_.host_folders)
-      if (file.starts_with(folder)) return;
+    if (is_of_host(line_of(text_, tokens_[i].begin).file)) return;
     if (!options_.translate_asm) return fail(i, "inline PTX is not supported");
     auto translated = options_.translate_asm(*statement);
     if (!translated) return fail(i, translated.error().message);

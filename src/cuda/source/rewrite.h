@@ -39,7 +39,7 @@ struct RewriteOptions {
   // Products and sums in device code become one operation (-fmad=true), in the host's code they do
   // not.
   bool contract = true;
-  // Folders whose files have assembler for the host.
+  // Folders whose files have assembler for the host; without links in their paths.
   std::vector<std::string> host_folders{"/usr/"};
   // The C++ of an assembler statement that is not empty.
   std::function<base::Result<std::string>(const AsmStatement&)> translate_asm;

@@ -16,6 +16,12 @@
 
 struct CUstream_st;
 
+// An object that another build of torchport made of the same text is another one: ccache compares
+// what the preprocessor writes.
+#ifdef __TORCHPORT_NVCC__
+static_assert(__TORCHPORT_NVCC__ != 0, "the build of torchport nvcc");
+#endif
+
 #define TORCHPORT_CUDA_API __attribute__((visibility("default")))
 
 namespace torchport::cuda {
