@@ -30,7 +30,9 @@ constexpr const char* kHelp =
     "  torchport nvcc -c x.cu -o x.o      an object\n"
     "  torchport nvcc -shared -Xcompiler -fPIC x.cu -o x.so\n"
     "  --dryrun                           print the steps and run none\n"
-    "  --keep                             keep the C++ that the host's compiler gets\n";
+    "  --keep                             keep the C++ that the host's compiler gets\n"
+    "  --check-kernels                    what is built can be checked (torchport run "
+    "--check-kernels)\n";
 
 // Words of an environment variable, as nvcc adds them.
 void add_words(const char* variable, std::vector<std::string>& words, bool before) {
@@ -66,11 +68,13 @@ int run_nvcc(std::vector<std::string> words) {
     print_error(expanded.error());
     return kUsageError;
   }
-  const auto options = cuda::parse_nvcc(*expanded);
+  auto options = cuda::parse_nvcc(*expanded);
   if (!options) {
     print_error(options.error());
     return kUsageError;
   }
+  if (const char* check = std::getenv("TORCHPORT_CHECK_KERNELS"))
+    options->check = options->check || *check != '\0';
   if (options->help) {
     fmt::print("{}", kHelp);
     return kClean;

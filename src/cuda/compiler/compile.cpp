@@ -150,14 +150,14 @@ class Compilation {
 
   [[nodiscard]] Words language_words() const {
     Words words{fmt::format("-std={}", gnu_standard())};
-    for (const std::string& one :
-         {fmt::format("-D__CUDACC_VER_MAJOR__={}", kMajor),
-          fmt::format("-D__CUDACC_VER_MINOR__={}", kMinor),
-          fmt::format("-D__CUDACC_VER_BUILD__={}", kBuild),
-          fmt::format("-D__CUDA_ARCH__={}0", options_.architecture),
-          fmt::format("-D__CUDA_ARCH_LIST__={}0", options_.architecture),
-          std::string("-D__CUDACC__"), std::string("-D__NVCC__"),
-          fmt::format("-D__TORCHPORT_NVCC__={}", toolkit_.number), std::string("-DCCCL_DISABLE_NVTX")})
+    for (const std::string& one : {fmt::format("-D__CUDACC_VER_MAJOR__={}", kMajor),
+                                   fmt::format("-D__CUDACC_VER_MINOR__={}", kMinor),
+                                   fmt::format("-D__CUDACC_VER_BUILD__={}", kBuild),
+                                   fmt::format("-D__CUDA_ARCH__={}0", options_.architecture),
+                                   fmt::format("-D__CUDA_ARCH_LIST__={}0", options_.architecture),
+                                   std::string("-D__CUDACC__"), std::string("-D__NVCC__"),
+                                   fmt::format("-D__TORCHPORT_NVCC__={}", toolkit_.number),
+                                   std::string("-DCCCL_DISABLE_NVTX")})
       words.push_back(one);
     if (options_.architecture == 90) words.emplace_back("-D__CUDA_ARCH_FEAT_SM90_ALL=1");
     if (options_.extended_lambda) words.emplace_back("-D__CUDACC_EXTENDED_LAMBDA__");
@@ -167,6 +167,7 @@ class Compilation {
     if (options_.flush_denormals) words.emplace_back("-D__TORCHPORT_FTZ__");
     if (options_.fast_math) words.emplace_back("-D__USE_FAST_MATH__");
     if (options_.debug) words.emplace_back("-D__CUDACC_DEBUG__");
+    if (options_.check) words.emplace_back("-D__TORCHPORT_CHECK__");
     return words;
   }
 
@@ -228,9 +229,9 @@ class Compilation {
     RewriteOptions how;
     how.relocatable = options_.relocatable;
     how.contract = contracts();
+    how.check = options_.check;
     std::error_code error;
-    how.host_folders.push_back(
-        fs::weakly_canonical(toolkit_.folder + "/include/", error).string());
+    how.host_folders.push_back(fs::weakly_canonical(toolkit_.folder + "/include/", error).string());
     // A header may have an instruction that nobody reaches: refused where it runs.
     how.translate_asm = [](const AsmStatement& one) -> base::Result<std::string> {
       auto translated = translate_asm(one);
@@ -249,8 +250,13 @@ class Compilation {
     Words words{options_.host_compiler, "-c", "-x", "c++-cpp-output",
                 fmt::format("-std={}", gnu_standard())};
     // nvcc compiles device code with -O3 unless it is told otherwise.
-    words.push_back(options_.debug ? "-O0"
-                                   : "-O" + (options_.optimize.empty() ? "3" : options_.optimize));
+    std::string level = options_.optimize.empty() ? "3" : options_.optimize;
+    if (options_.debug) level = "0";
+    if (options_.check) {
+      add_checks(words);
+      level = "1";
+    }
+    words.push_back("-O" + level);
     if (has_fma()) words.insert(words.end(), {"-mavx2", "-mfma", "-mf16c"});
     // printf of kernels is a function of the toolkit's headers.
     words.emplace_back("-fno-builtin-printf");
@@ -266,6 +272,16 @@ class Compilation {
     words.insert(words.end(), options_.host.begin(), options_.host.end());
     words.insert(words.end(), {source, "-o", object});
     return words;
+  }
+
+  // Calls before each access, which libtorchport_cuda_check.so answers, and lines for its reports.
+  // A vector stays one access, so that its alignment is seen.
+  static void add_checks(Words& words) {
+    for (const char* one : {"-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0",
+                            "--param=tsan-distinguish-volatile=1", "-fsanitize=bounds",
+                            "-fsanitize=alignment", "-fno-tree-sra", "-fno-ipa-sra",
+                            "-fno-tree-loop-distribute-patterns", "-g", "-fno-var-tracking"})
+      words.emplace_back(one);
   }
 
   base::Result<int> host_source(const std::string& source) {

@@ -285,6 +285,11 @@ const std::vector<Flag> kFlags{
        o.keep = true;
        return {};
      }},
+    {"check-kernels", false,
+     [](NvccOptions& o, const std::string&, const std::string&) -> base::Result<void> {
+       o.check = true;
+       return {};
+     }},
     {"h help", false,
      [](NvccOptions& o, const std::string&, const std::string&) -> base::Result<void> {
        o.help = true;

@@ -37,6 +37,7 @@ struct NvccOptions {
   bool verbose = false;  // -v, --dryrun
   bool dry_run = false;
   bool keep = false;
+  bool check = false;  // --check-kernels, which nvcc does not have
   bool help = false;
   bool version = false;
 };

@@ -10,6 +10,7 @@
 #include <xmmintrin.h>
 #endif
 
+#include "cuda/device/checker.h"
 #include "cuda/device/error_codes.h"
 
 namespace torchport::cuda {
@@ -24,6 +25,7 @@ namespace {
 
 __thread Block* here __attribute__((tls_model("initial-exec"))) = nullptr;
 constexpr std::size_t kPatience = 1000;
+Checker* the_checker = nullptr;
 
 // The processor's mode while a kernel runs; each fiber keeps the mode that it began with. It holds
 // for double precision, too, which a GPU never flushes.
@@ -54,6 +56,14 @@ class DenormalsFlushed {
 
 }  // namespace
 
+Checker* checker() {
+  return the_checker;
+}
+
+void set_checker(Checker* checker) {
+  the_checker = checker;
+}
+
 Block::Block() {
   for (auto& barrier : barriers_) barrier.waiting.reserve(kLanes);
   watch_thread(this);
@@ -76,6 +86,7 @@ void Block::run(Launch& launch, ::uint3 place) {
   started_ = 0;
   if (met_) forget();
   here = this;
+  if (Checker* watches = checker()) watches->begin_block(*this);
   running_ = &root_;
   const DenormalsFlushed flushed(launch.kernel.flushes_denormals);
   runs_.store(&launch, std::memory_order_relaxed);
@@ -300,6 +311,12 @@ bool Block::settle_barrier(Barrier& barrier) {
   const auto in_order = [](const Fiber* a, const Fiber* b) { return a->thread < b->thread; };
   if (!std::is_sorted(barrier.waiting.begin(), barrier.waiting.end(), in_order))
     std::sort(barrier.waiting.begin(), barrier.waiting.end(), in_order);
+  if (Checker* watches = checker()) {
+    if (&barrier == &barriers_[kGridBarrier])
+      watches->grid_met(*this);
+    else
+      watches->met(*this, barrier.waiting, barrier.wanted == 0);
+  }
   for (Fiber* one : barrier.waiting) make_ready(one);
   barrier.waiting.clear();
   barrier.arrived = barrier.wanted = 0;
@@ -341,6 +358,9 @@ void Block::let_go(Fiber& fiber) {
 // All that will come have come. They go on in the order of their lanes, but for the one that runs.
 void Block::complete(Warp& warp, Exchange& exchange, const Fiber* runs) {
   warp.pending.erase(std::find(warp.pending.begin(), warp.pending.end(), &exchange));
+  // Only __syncwarp() leaves nothing, and orders memory.
+  if (Checker* watches = checker(); watches != nullptr && exchange.bytes == 0)
+    watches->warp_met(*this, static_cast<unsigned>(&warp - warps_.data()), exchange.arrived);
   exchange.readers = static_cast<unsigned>(std::popcount(exchange.arrived));
   for (Fiber* one : exchange.waiting) {
     if (one == nullptr) continue;
@@ -364,7 +384,10 @@ const void* Block::exchange(unsigned mask, const void* mine, std::size_t bytes, 
   const unsigned lane = me.thread % kLanes;
   Warp& warp = warps_[me.thread / kLanes];
   // A lane that is not in its own mask gets no value of others.
-  if ((mask >> lane & 1U) == 0) mask = 1U << lane;
+  if ((mask >> lane & 1U) == 0) {
+    if (Checker* watches = checker()) watches->not_in_mask(*this, mask, site);
+    mask = 1U << lane;
+  }
   const auto found =
       std::find_if(warp.pending.begin(), warp.pending.end(), [&](const Exchange* one) {
         return one->mask == mask && one->bytes == bytes && (one->arrived >> lane & 1U) == 0;
@@ -397,6 +420,20 @@ const void* Block::exchange(unsigned mask, const void* mine, std::size_t bytes, 
   me.site = &site;  // it lies on the stack of the thread, which waits
   switch_to(next());
   return values;
+}
+
+bool Block::is_exchanged(const void* address) const {
+  return std::any_of(exchanges_.begin(), exchanges_.end(), [&](const auto& one) {
+    const void* begin = one->values.data();
+    const void* end = one->values.data() + one->values.size();
+    return address >= begin && address < end;
+  });
+}
+
+void Block::check_lane(unsigned lane, const Site& site) const {
+  const auto* held = static_cast<const Exchange*>(running_->held);
+  if (held != nullptr && (held->arrived >> lane & 1U) == 0)
+    checker()->absent_lane(*this, lane, site);
 }
 
 unsigned Block::active_lanes(const void* site) {
@@ -437,7 +474,12 @@ bool Block::release_converging() {
 bool Block::release_incomplete() {
   for (unsigned w = 0; w * kLanes < threads_; ++w) {
     if (warps_[w].pending.empty()) continue;
-    complete(warps_[w], *warps_[w].pending.front(), nullptr);
+    Exchange& front = *warps_[w].pending.front();
+    const auto came = std::find_if(front.waiting.begin(), front.waiting.end(),
+                                   [](Fiber* f) { return f != nullptr; });
+    if (Checker* watches = checker(); watches != nullptr && came != front.waiting.end())
+      watches->incomplete(*this, w, front.mask, front.arrived, *(*came)->site);
+    complete(warps_[w], front, nullptr);
     return true;
   }
   return false;
@@ -496,6 +538,11 @@ bool is_cooperative() {
 const void* exchange(unsigned mask, const void* mine, std::size_t bytes, const Site& site) {
   Block* block = Block::current();
   return block == nullptr ? mine : block->exchange(mask, mine, bytes, site);
+}
+
+void check_lane(unsigned lane, const Site& site) {
+  const Block* block = Block::current();
+  if (block != nullptr && checker() != nullptr) block->check_lane(lane, site);
 }
 
 unsigned active_lanes(const void* site) {

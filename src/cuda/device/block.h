@@ -70,6 +70,16 @@ class Block {
     const auto* at = static_cast<const char*>(address);
     return at >= running_->low && at < running_->high;
   }
+  // Whether an address is of what lanes left for each other.
+  [[nodiscard]] bool is_exchanged(const void* address) const;
+  // Tells the checker if the thread, after an exchange, reads the value of a lane that left none.
+  void check_lane(unsigned lane, const Site& site) const;
+  // Whether an address is of the walk of the thread that runs.
+  [[nodiscard]] bool is_walk(const void* address) const {
+    const auto* at = static_cast<const char*>(address);
+    const auto* walk = reinterpret_cast<const char*>(&running_->walk);
+    return at >= walk && at < walk + sizeof(Walk);
+  }
   // Leaves the kernel if the launch has failed.
   void leave_if_failed();
   // Of a handler of signals: where the program is to go on, on the stack of the thread that runs.

@@ -11,6 +11,7 @@
 #include <sched.h>
 
 #include "cuda/device/block.h"
+#include "cuda/device/checker.h"
 #include "cuda/device/watch.h"
 
 namespace torchport::cuda {
@@ -203,7 +204,8 @@ void run_watched(Launch& launch) {
   Work work;
   work.launch = &launch;
   work.blocks = blocks;
-  if (blocks == 1 || count_of_workers() == 1 ||
+  // What is checked runs in one order.
+  if (blocks == 1 || count_of_workers() == 1 || checker() != nullptr ||
       blocks * block.x * block.y * block.z <= kQuickThreads) {
     work.run();
     return;
@@ -216,7 +218,9 @@ void run_watched(Launch& launch) {
 void run_blocks(Launch& launch) {
   {
     const Watched watched(launch);
+    if (Checker* watches = checker()) watches->begin(launch);
     run_watched(launch);
+    if (Checker* watches = checker()) watches->end(launch);
   }
   if (launch.interrupted) pass_interrupt_on();
 }

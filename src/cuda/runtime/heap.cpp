@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cuda/device/block.h"
+#include "cuda/device/checker.h"
 #include "cuda/device/error_codes.h"
 #include "cuda/runtime/memory.h"
 #include "cuda/runtime/state.h"
@@ -19,7 +20,11 @@ namespace {
 
 struct Heap {
   std::mutex mutex;
-  std::map<const void*, std::size_t> blocks;  // what each takes
+  struct Block {
+    std::size_t bytes;
+    std::size_t taken;  // of the heap
+  };
+  std::map<const char*, Block> blocks;
   std::size_t taken = 0;
 };
 Heap& heap() {
@@ -43,16 +48,18 @@ void* allocate(std::size_t bytes) {
   void* data = std::malloc(bytes == 0 ? 1 : bytes);
   if (data == nullptr) return nullptr;
   heap().taken += size;
-  heap().blocks.emplace(data, size);
+  heap().blocks.emplace(static_cast<const char*>(data), Heap::Block{bytes, size});
   used = true;
+  if (Checker* watches = checker()) watches->memory_changed();
   return data;
 }
 
 bool release(void* data) {
   const std::scoped_lock lock(heap().mutex);
-  const auto found = heap().blocks.find(data);
+  const auto found = heap().blocks.find(static_cast<const char*>(data));
   if (found == heap().blocks.end()) return false;
-  heap().taken -= found->second;
+  heap().taken -= found->second.taken;
+  if (Checker* watches = checker()) watches->memory_changed();
   heap().blocks.erase(found);
   std::free(data);
   return true;
@@ -72,6 +79,16 @@ std::string readable(std::string name) {
 }
 
 }  // namespace
+
+std::optional<HeapBlock> heap_block_of(const void* address) {
+  const auto* at = static_cast<const char*>(address);
+  const std::scoped_lock lock(heap().mutex);
+  auto after = heap().blocks.upper_bound(at);
+  if (after == heap().blocks.begin()) return std::nullopt;
+  --after;
+  if (at >= after->first + after->second.bytes) return std::nullopt;
+  return HeapBlock{after->first, after->second.bytes};
+}
 
 }  // namespace torchport::cuda
 

@@ -49,6 +49,12 @@ int allocated_host(void** data, size_t bytes, Owner owner, unsigned flags) {
   return cudaSuccess;
 }
 
+// Says the error, and notes the call that allocates if kernels are checked.
+cudaError_t with_caller(int error, void* const* data, const void* code) {
+  if (error == 0 && kernels_are_checked()) note_code(*data, code);
+  return told(error);
+}
+
 void free_host(const Range& range) {
   munmap(range.begin, rounded_up(range.bytes, static_cast<size_t>(sysconf(_SC_PAGESIZE))));
 }
@@ -67,7 +73,7 @@ bool is_device_memory(const void* address) {
 }  // namespace torchport::cuda
 
 cudaError_t cudaMalloc(void** data, size_t bytes) {
-  return told(allocated(data, bytes));
+  return with_caller(allocated(data, bytes), data, __builtin_return_address(0));
 }
 
 cudaError_t cudaFree(void* data) {
@@ -109,20 +115,23 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr* data, cudaExtent extent) {
 }
 
 cudaError_t cudaMallocHost(void** data, size_t bytes) {
-  return told(allocated_host(data, bytes, Owner::kPinned, cudaHostAllocMapped));
+  return with_caller(allocated_host(data, bytes, Owner::kPinned, cudaHostAllocMapped), data,
+                     __builtin_return_address(0));
 }
 
 cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned int flags) {
   constexpr unsigned kAll =
       cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
   if ((flags & ~kAll) != 0) return told(cudaErrorInvalidValue);
-  return told(allocated_host(data, bytes, Owner::kPinned, flags | cudaHostAllocMapped));
+  return with_caller(allocated_host(data, bytes, Owner::kPinned, flags | cudaHostAllocMapped), data,
+                     __builtin_return_address(0));
 }
 
 cudaError_t cudaMallocManaged(void** data, size_t bytes, unsigned int flags) {
   if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)
     return told(cudaErrorInvalidValue);
-  return told(allocated_host(data, bytes, Owner::kManaged, flags));
+  return with_caller(allocated_host(data, bytes, Owner::kManaged, flags), data,
+                     __builtin_return_address(0));
 }
 
 cudaError_t cudaFreeHost(void* data) {

@@ -35,6 +35,7 @@ struct Range {
   unsigned flags = 0;            // of host memory
   cudaMemPool_t pool = nullptr;  // of kPool
   const char* name = nullptr;    // of a variable
+  const void* code = nullptr;    // the call that allocated it, if kernels are checked
 
   [[nodiscard]] bool is_on_device() const {
     return owner == Owner::kDevice || owner == Owner::kVariable || owner == Owner::kPool;
@@ -45,6 +46,8 @@ struct Range {
 void add_range(const Range& range);
 // Takes a range out that begins there and has one of the owners; none if there is no such.
 std::optional<Range> take_range(const void* begin, std::initializer_list<Owner> owners);
+// Notes the call that allocated the range that begins there.
+void note_code(const void* begin, const void* code);
 // The range that contains an address.
 std::optional<Range> range_of(const void* address);
 // The last range that was taken out and contained an address.
@@ -107,5 +110,15 @@ DeviceMemory& memory_of(int device);
 void* allocate_on_device(int device, std::size_t bytes);
 
 bool is_device_memory(const void* address);
+
+// The block of a kernel's malloc() that contains an address.
+struct HeapBlock {
+  const char* begin;
+  std::size_t bytes;
+};
+std::optional<HeapBlock> heap_block_of(const void* address);
+
+// Whether this process has a checker of kernels.
+bool kernels_are_checked();
 
 }  // namespace torchport::cuda

@@ -41,6 +41,12 @@ std::optional<Range> take_range(const void* begin, std::initializer_list<Owner> 
   return range;
 }
 
+void note_code(const void* begin, const void* code) {
+  const std::scoped_lock lock(ranges().mutex);
+  const auto found = ranges().all.find(static_cast<const char*>(begin));
+  if (found != ranges().all.end()) found->second.code = code;
+}
+
 std::optional<Range> freed_range_of(const void* address) {
   const auto* at = static_cast<const char*>(address);
   const std::shared_lock lock(ranges().mutex);

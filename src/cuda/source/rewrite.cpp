@@ -262,22 +262,28 @@ class Rewriter {
     if (!is(body, "{") || !is_closed(body)) return;
     const std::size_t end = tokens_[body].partner;
     std::string loads;
+    std::string notes;
     const std::vector<Parameter> parameters = parameters_between(text_, tokens_, open, close);
     for (const Parameter& one : parameters) {
       loads += ", ";
       loads += one.name.empty() ? fmt::format("{}Unnamed()", kNames) : one.name;
       if (one.is_pack) loads += "...";
+      if (one.name.empty()) continue;
+      notes += fmt::format("{0}{1}noted(\"{2}\", {2}){3}", notes.empty() ? "" : ", ", kNames,
+                           one.name, one.is_pack ? "..." : "");
     }
+    if (!notes.empty()) notes = fmt::format("{}note_arguments({}); ", kNames, notes);
+    if (!options_.check) notes.clear();
     std::size_t named = open - 1;
     while (named > i && tokens_[named].kind != TokenKind::kName) --named;
     edits_.insert(
         tokens_[body].end,
         fmt::format(" if (void** torchport_values = {0}waiting_arguments()) "
-                    "{0}load_arguments(torchport_values{1}); struct torchport_kernel {{}}; "
+                    "{0}load_arguments(torchport_values{1}); {4}struct torchport_kernel {{}}; "
                     "{0}run_kernel<torchport_kernel>(\"{2}\", [=](const ::uint3 threadIdx, "
                     "const ::uint3 blockIdx, const ::dim3 blockDim, const ::dim3 gridDim) mutable "
                     "{3} {{ (void)threadIdx, (void)blockIdx, (void)blockDim, (void)gridDim; {{ ",
-                    kNames, loads, word(named), options_.contract ? kContract : ""));
+                    kNames, loads, word(named), options_.contract ? kContract : "", notes));
     edits_.insert(tokens_[end].begin, fmt::format("}}}}{});", bounds_of(i, open)));
     kernel_end_ = end;
     find_others(body, end);
@@ -365,17 +371,30 @@ class Rewriter {
     const bool is_static = scopes_.has(declared, "static");
     edits_.replace(tokens_[i].begin, tokens_[i].end,
                    is_static ? "thread_local" : "static thread_local");
-    // Its bytes belong to the kernel. A type that is defined here has its name behind the braces.
+    note_shared(i, declared);
+  }
+
+  // The bytes of __shared__ variables belong to the kernel; a checker has their addresses.
+  void note_shared(std::size_t i, const Declaration& declared) {
+    // A type that is defined here has its name behind the braces.
     std::size_t end = declared.end;
     std::size_t name = end - 1;
     if (is(end, "{") && is_closed(end)) name = end = tokens_[end].partner + 1;
-    while (end < tokens_.size() && !is(end, ";") && !is(end, ","))
-      end = is_closed(end) ? tokens_[end].partner + 1 : end + 1;
-    if (i < kernel_end_ && is(end, ";") && tokens_[name].kind == TokenKind::kName)
-      edits_.insert(tokens_[end].end,
-                    fmt::format(" (void)&{0}SharedVariable<torchport_kernel, {1}, sizeof({2})>"
-                                "::counted;",
-                                kNames, i, word(name)));
+    std::string notes;
+    while (end < tokens_.size() && tokens_[name].kind == TokenKind::kName) {
+      while (end < tokens_.size() && !is(end, ";") && !is(end, ","))
+        end = is_closed(end) ? tokens_[end].partner + 1 : end + 1;
+      if (i < kernel_end_)
+        notes +=
+            fmt::format(" (void)&{0}SharedVariable<torchport_kernel, {1}, sizeof({2})>::counted;",
+                        kNames, name, word(name));
+      if (options_.check && !scopes_.is_namespace(i))
+        notes += fmt::format(" {0}note_shared({1}, \"{1}\");", kNames, word(name));
+      if (!is(end, ",")) break;
+      for (name = ++end; is(name, "*") || is(name, "&");) ++name;
+      end = name + 1;
+    }
+    if (is(end, ";")) edits_.insert(tokens_[end].end, notes);
   }
 
   // ---- launches ----

@@ -39,6 +39,8 @@ struct RewriteOptions {
   // Products and sums in device code become one operation (-fmad=true), in the host's code they do
   // not.
   bool contract = true;
+  // A checker of kernels is told of shared variables and of arguments.
+  bool check = false;
   // Folders whose files have assembler for the host; without links in their paths.
   std::vector<std::string> host_folders{"/usr/"};
   // The C++ of an assembler statement that is not empty.

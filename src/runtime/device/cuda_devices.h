@@ -13,9 +13,16 @@ struct CUstream_st;
 
 namespace torchport::cuda {
 
+// The bytes of a storage.
+struct TensorBytes {
+  const char* begin = nullptr;
+  std::size_t count = 0;
+  bool freed = false;
+};
+
 struct Devices {
   // Of this struct; later versions add fields at its end.
-  std::uint32_t version = 1;
+  std::uint32_t version = 2;
   int (*count)() = nullptr;
   int (*current)() = nullptr;
   void (*set_current)(int device) = nullptr;
@@ -29,6 +36,13 @@ struct Devices {
   // A kernel ended with an error, a cudaError_t, which has been printed. Tensors of the device are
   // lost after the next call that waits.
   void (*failed)(int device, int error, const char* kernel) = nullptr;
+  // Since version 2, for the checker of kernels. The storage of a device, or pinned memory, that
+  // contains an address; false if there is none.
+  bool (*find_bytes)(const void* address, TensorBytes* found) = nullptr;
+  // The storage that contains an address, or did before it was freed, or ends near before it, with
+  // words for it: "tensor float32[3, 4]". `text` has `room` bytes.
+  bool (*describe_bytes)(const void* address, TensorBytes* found, char* text,
+                         std::size_t room) = nullptr;
 };
 
 // Null if PyTorch's devices are not in the process.

@@ -53,6 +53,7 @@ struct Kernel {
   const std::size_t* shared;  // bytes of its __shared__ variables
   Bounds bounds;
   bool flushes_denormals = false;  // -ftz=true
+  bool checked = false;            // its accesses are told to the checker of kernels
 };
 
 // The walk of the thread that runs here; none on the host.
@@ -70,7 +71,7 @@ TORCHPORT_CUDA_API bool configure(::dim3 grid, ::dim3 block, std::size_t shared 
 // Runs all blocks, or says which kernel it is (see identity_of), or does nothing if there is an
 // error.
 TORCHPORT_CUDA_API void run_grid(const Kernel& kernel, const void* body) __asm__(
-    "torchport_cuda_run_grid_1");  // a new number where what a kernel passes changes
+    "torchport_cuda_run_grid_2");  // a new number where what a kernel passes changes
 // The addresses of the arguments, if the kernel was called without them (cudaLaunchKernel).
 TORCHPORT_CUDA_API void** waiting_arguments();
 
@@ -143,12 +144,18 @@ inline unsigned small(unsigned value, unsigned most) {
 constexpr unsigned kFewBlocks = (1U << 19U) - 1;
 constexpr unsigned kFewThreads = (1U << 11U) - 1;
 
+#ifdef __TORCHPORT_CHECK__
+#define TORCHPORT_OWN
+#else
+#define TORCHPORT_OWN __restrict__
+#endif
+
 // The threads of one row from walk->x on. `MostBlock` bounds the number of the block. No store of
 // the body reaches *walk, which __restrict__ says; what the body calls may change it, which GCC
 // takes into account. Hot, because GCC makes code small that a program's main seems to run once.
 template <unsigned MostBlock, class Body>
 __attribute__((hot, noinline)) TORCHPORT_DEVICE_CODE void run_row(const Body body,
-                                                                  Walk* __restrict__ walk) {
+                                                                  Walk* TORCHPORT_OWN walk) {
   const ::uint3 block{small(walk->block.x, MostBlock), walk->block.y, walk->block.z};
   const ::dim3 block_size(small(walk->block_size.x, kFewThreads), walk->block_size.y,
                           walk->block_size.z);
@@ -220,9 +227,59 @@ void run_kernel(const char* name, const Body& body, Bounds bounds = {},
 #else
   constexpr bool kFlushes = false;
 #endif
+#ifdef __TORCHPORT_CHECK__
+  constexpr bool kChecked = true;
+#else
+  constexpr bool kChecked = false;
+#endif
   run_grid({name, kThreads, sizeof(Body), &copy_body<Body>, &destroy_body<Body>,
-            &SharedBytes<Tag>::value, bounds, kFlushes},
+            &SharedBytes<Tag>::value, bounds, kFlushes, kChecked},
            &body);
+}
+
+// For kernels that were built for checks (-D__TORCHPORT_CHECK__): a __shared__ variable that a
+// thread of a block has declared. `name` is kept.
+extern "C" TORCHPORT_CUDA_API void torchport_cuda_note_shared(const volatile void* address,
+                                                              std::size_t bytes, const char* name,
+                                                              std::size_t element);
+template <class T>
+void note_shared(const volatile T& variable, const char* name) {
+  torchport_cuda_note_shared(&reinterpret_cast<const volatile char&>(variable), sizeof(T), name,
+                             sizeof(std::remove_all_extents_t<T>));
+}
+
+// The pointers among a kernel's arguments, for what is said of an access. Names are kept.
+struct NotedArgument {
+  const char* name;
+  const volatile void* pointer;
+  std::size_t element;  // bytes
+};
+extern "C" TORCHPORT_CUDA_API void torchport_cuda_note_arguments(const NotedArgument* first,
+                                                                 std::size_t count);
+// Bytes of what a pointer points to; 1 where that is not known.
+template <class T, class = void>
+struct ElementBytes {
+  static constexpr std::size_t value = 1;
+};
+template <class T>
+struct ElementBytes<T, std::enable_if_t<std::is_object<T>::value && (sizeof(T) > 0)>> {
+  static constexpr std::size_t value = sizeof(T);
+};
+template <class T>
+NotedArgument noted(const char* name, const T& /*value*/) {
+  return {name, nullptr, 0};
+}
+template <class T>
+NotedArgument noted(const char* name, T* const& value) {
+  return {name, reinterpret_cast<const volatile void*>(value), ElementBytes<T>::value};
+}
+inline NotedArgument noted(const char* name, Unnamed /*parameter*/) {
+  return {name, nullptr, 0};
+}
+template <class... T>
+void note_arguments(T... arguments) {
+  const NotedArgument all[] = {arguments..., NotedArgument{"", nullptr, 0}};
+  torchport_cuda_note_arguments(all, sizeof...(T));
 }
 
 // A variable of a device: its address and size, for the functions that take symbols. `constant`: it

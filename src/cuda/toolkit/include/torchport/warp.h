@@ -32,6 +32,8 @@ TORCHPORT_CUDA_API bool is_cooperative();
 // defined.
 TORCHPORT_CUDA_API const void* exchange(unsigned mask, const void* mine, std::size_t bytes,
                                         const Site& site);
+// Tells a checker of kernels whose value this thread reads of what `exchange` returned.
+TORCHPORT_CUDA_API void check_lane(unsigned lane, const Site& site);
 // The lanes of this warp that are at this call.
 TORCHPORT_CUDA_API unsigned active_lanes(const void* site);
 // Lets others run, because this thread waits for a value in memory.

@@ -51,6 +51,9 @@ T shuffle_instruction(Shuffle form, unsigned mask, T value, unsigned b, unsigned
   const auto* all = static_cast<const char*>(exchange(mask, &value, sizeof(T), site));
   const Source source = source_lane(form, lane_of_thread(), b & 31U, c & 31U, c >> 8U & 31U);
   in_range = source.in_range;
+#ifdef __TORCHPORT_CHECK__
+  check_lane(source.lane, site);
+#endif
   T result;
   std::memcpy(&result, all + source.lane * sizeof(T), sizeof(T));
   return result;

@@ -1,0 +1,20 @@
+// What kernels that were built for checks call, by their library of calls.
+#pragma once
+
+#include <cstddef>
+
+#include "torchport/kernel.h"
+
+extern "C" {
+
+// `flags` are AccessFlags; `code` is the return address of the call in the kernel.
+TORCHPORT_CUDA_API void torchport_cuda_check_access(const volatile void* address, std::size_t bytes,
+                                                    unsigned flags, const void* code);
+TORCHPORT_CUDA_API void torchport_cuda_check_fence();
+TORCHPORT_CUDA_API void torchport_cuda_check_index(const char* file, unsigned line,
+                                                   const char* array, unsigned long long index,
+                                                   const void* code);
+TORCHPORT_CUDA_API void torchport_cuda_check_alignment(const char* file, unsigned line,
+                                                       const char* type, unsigned long long bytes,
+                                                       const void* address, const void* code);
+}

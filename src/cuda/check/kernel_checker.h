@@ -1,0 +1,138 @@
+// Checks what kernels do with memory and with each other. Kernels that were built for it tell of
+// each access before they make it (calls/calls.cpp); blocks tell where threads meet
+// (device/checker.h).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "cuda/check/findings.h"
+#include "cuda/check/memory_map.h"
+#include "cuda/check/order.h"
+#include "cuda/check/shadow.h"
+#include "cuda/device/checker.h"
+
+namespace torchport::cuda::check {
+
+// What an access is.
+enum AccessFlags : unsigned {
+  kWrite = 1,
+  kAtomic = 2,
+  kVolatile = 4,
+  kUnaligned = 8,  // the type allows any address
+  kAcquires = 16,
+  kReleases = 32,  // a fence as well
+};
+
+// A pointer among a kernel's arguments.
+struct Argument {
+  std::string name;
+  const char* pointer = nullptr;
+  std::size_t element = 1;
+};
+
+class KernelChecker final : public Checker {
+ public:
+  explicit KernelChecker(const MemoryMap& map) : map_(map) {}
+
+  void begin(const Launch& launch) override;
+  void end(const Launch& launch) override;
+  void begin_block(const Block& block) override;
+  void met(const Block& block, const std::vector<Fiber*>& waiting, bool all) override;
+  void warp_met(const Block& block, unsigned warp, unsigned lanes) override;
+  void grid_met(const Block& block) override;
+  void not_in_mask(const Block& block, unsigned mask, const Site& site) override;
+  void incomplete(const Block& block, unsigned warp, unsigned mask, unsigned came,
+                  const Site& site) override;
+  void absent_lane(const Block& block, unsigned lane, const Site& site) override;
+  void memory_changed() override;
+
+  // The thread that runs is going to use memory; `code`: the return address of its call. Thread
+  // safe. Does not return if the kernel ends here: with a write where nothing may be written, or a
+  // misaligned access.
+  void access(const char* at, std::size_t bytes, unsigned flags, std::uintptr_t code);
+  // It is going to fence its writes.
+  void fence();
+  // An index is beyond its array, or an address not as its type wants it, with the words of what it
+  // is and the line.
+  void beyond_array(const std::string& what, const std::string& line, std::uintptr_t code);
+  void misaligned(const std::string& what, const std::string& line, std::uintptr_t code);
+  // The block that runs has a shared variable.
+  void note_shared(const char* at, std::size_t bytes, const char* name, std::size_t element);
+  // The kernel that this thread of the host calls next has these arguments.
+  void note_arguments(std::vector<Argument> arguments);
+
+  [[nodiscard]] Findings& findings() { return findings_; }
+  [[nodiscard]] std::uint64_t launches() const { return launches_; }
+
+ private:
+  struct Shared {
+    const char* begin = nullptr;
+    const char* end = nullptr;
+    std::string name;
+    std::size_t element = 1;
+  };
+  // A write over another thread's write, which is a race unless it writes the same value. It is
+  // known when the thread goes on.
+  struct Pending {
+    std::size_t bytes = 0;  // 0: there is none
+    const char* at = nullptr;
+    std::array<char, 64> before{};
+    Access one;
+    Access other;
+    Kind kind = Kind::kGlobal;
+  };
+  // Of a block that runs, by the thread of the host.
+  struct Running {
+    Order order;
+    std::vector<Shared> shared;
+    Pending pending;
+    std::array<Known, 64> cache{};
+  };
+
+  Running& running_of(const Block& block);
+  // What ends a kernel: an error, and its text.
+  struct Ends {
+    int error = 0;
+  };
+  std::optional<Ends> check(const Block& block, const char* at, std::size_t bytes, unsigned flags,
+                            std::uintptr_t code);
+  const Known* known_at(Running& running, const Block& block, const char* at);
+  std::optional<Known> find(Running& running, const Block& block, const char* at) const;
+  std::optional<Ends> nothing_there(Running& running, const Block& block, const char* at,
+                                    std::size_t bytes, unsigned flags, std::uintptr_t code);
+  void check_cells(Running& running, const Block& block, const Known& known, const char* at,
+                   std::size_t bytes, unsigned flags, std::uint32_t site);
+  void order_by(Running& running, unsigned thread, const char* at, unsigned flags);
+  void settle(Running& running, const Block& block);
+  void race(Running& running, const Block& block, Kind kind, const char* at, const Access& one,
+            bool writes, const Access& other, bool other_writes);
+  void uninitialised(Running& running, const Block& block, const char* at, std::uintptr_t code);
+  std::string name_of(const Running& running, const Block& block, const char* at) const;
+  std::uint32_t site_of(std::uintptr_t code);
+  Stamp next() { return ++stamp_; }
+
+  const MemoryMap& map_;
+  Findings findings_;
+  std::mutex mutex_;
+  Stamp stamp_ = 1;
+  Stamp launch_start_ = 1;
+  Shadow shadow_;
+  std::unordered_map<const char*, Stamp> released_;  // by the address of a word
+  std::unordered_map<const Block*, std::unique_ptr<Running>> running_;
+  std::vector<Argument> arguments_;
+  std::vector<std::uintptr_t> sites_{0};
+  std::unordered_map<std::uintptr_t, std::uint32_t> numbers_;
+  std::unordered_set<std::string> unchecked_;  // kernels that were not built for checks
+  std::uint64_t launches_ = 0;
+};
+
+}  // namespace torchport::cuda::check

@@ -1,0 +1,77 @@
+#include "cuda/check/lines.h"
+
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <string_view>
+#include <system_error>
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <fmt/format.h>
+#include <link.h>
+
+#include "base/process.h"
+#include "base/text.h"
+
+namespace torchport::cuda::check {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_of_toolkit(std::string_view file) {
+  for (const std::string_view part :
+       {"/lib/cuda/include/", "/cuda_cccl/include/", "/include/cccl/", "/include/c++/"})
+    if (file.find(part) != std::string_view::npos) return true;
+  return false;
+}
+
+// As seen from the folder that the program runs in, if it is below.
+std::string shortened(const std::string& file) {
+  std::error_code error;
+  const std::string here = fs::current_path(error).string() + "/";
+  return !error && file.starts_with(here) ? file.substr(here.size()) : file;
+}
+
+std::string looked_up(std::uintptr_t at) {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(at), &info) == 0 || info.dli_fname == nullptr)  // NOLINT
+    return fmt::format("0x{:x}", at);
+  const auto base = reinterpret_cast<std::uintptr_t>(info.dli_fbase);
+  const auto* head = static_cast<const ElfW(Ehdr)*>(info.dli_fbase);
+  const std::uintptr_t offset = head->e_type == ET_EXEC ? at : at - base;
+  std::error_code error;
+  const bool is_program = !fs::exists(info.dli_fname, error);
+  const std::string module = is_program ? "/proc/self/exe" : info.dli_fname;
+  const std::string path = fs::canonical(module, error).string();
+  const auto ended =
+      base::run({.words = {"addr2line", "-i", "-e", path, fmt::format("0x{:x}", offset)}});
+  if (ended && ended->well()) {
+    std::string first;
+    for (const std::string_view line : base::split(ended->output, '\n')) {
+      if (line.empty() || line.starts_with("??")) continue;
+      const std::string text(line.substr(0, line.find(" (discriminator")));
+      if (first.empty()) first = text;
+      if (!is_of_toolkit(text)) return shortened(text);
+    }
+    if (!first.empty()) return shortened(first);
+  }
+  const char* name = info.dli_sname == nullptr ? "code" : info.dli_sname;
+  const auto begin = reinterpret_cast<std::uintptr_t>(info.dli_saddr);
+  return fmt::format("{}+0x{:x} of {}", name, begin == 0 ? offset : at - begin,
+                     fs::path(path).filename().string());
+}
+
+}  // namespace
+
+std::string line_of(std::uintptr_t return_address) {
+  static std::mutex mutex;
+  static auto* const kKnown = new std::map<std::uintptr_t, std::string>();
+  const std::scoped_lock lock(mutex);
+  const auto [found, is_new] = kKnown->try_emplace(return_address);
+  if (is_new) found->second = return_address == 0 ? "?" : looked_up(return_address - 1);
+  return found->second;
+}
+
+}  // namespace torchport::cuda::check
