@@ -42,6 +42,7 @@ struct RunOptions {
   std::string tf32 = "off";
   bool hide_cuda = false;
   bool quiet = false;
+  bool check_kernels = false;
 };
 
 int usage(std::string message) {
@@ -162,6 +163,7 @@ int run(const RunOptions& options, const std::vector<std::string>& rest) {
   }
   if (!is_of_this_environment(command->front())) show_package_to_python();
   if (spec->kind == "cuda") show_toolkit();
+  if (options.check_kernels) setenv("TORCHPORT_CHECK_KERNELS", "1", 1);
   if (!options.quiet) fmt::print(stderr, "{}\n", announcement(*spec));
   std::fflush(nullptr);
   std::vector<char*> words;
@@ -231,6 +233,10 @@ void attach(CLI::App& app) {
          "Whether products and convolutions of float32 that the program lets use TF32 lose "
          "bits as on a GPU of compute capability 8.0 or higher (default: off)")
       ->check(CLI::IsMember({"off", "on"}));
+  sub->add_flag(
+      "--check-kernels", options->check_kernels,
+      "Check kernels of CUDA C++ for accesses out of bounds, races, barriers in divergent "
+      "code and leaks; extensions are built anew for it");
   sub->add_flag("-q,--quiet", options->quiet, "Do not print which virtual devices there are");
   sub->callback([options, sub] { set_exit_code(run(*options, sub->remaining())); });
 }

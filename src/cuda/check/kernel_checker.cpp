@@ -48,6 +48,8 @@ std::string line_of_site(const Site& site) {
 }
 
 // Tells apart the places of the same source line in several kernels.
+constexpr std::size_t kMostUnwritten = 1024;
+
 std::uintptr_t key_of(const Site& site) {
   return std::hash<std::string>()(line_of_site(site));
 }
@@ -81,9 +83,17 @@ void KernelChecker::end(const Launch& /*launch*/) {
   arguments_.clear();
 }
 
+void KernelChecker::end_block(const Block& block) {
+  const std::scoped_lock lock(mutex_);
+  Running& running = running_of(block);
+  settle(running, block);
+  tell_unwritten(running, block);
+}
+
 void KernelChecker::begin_block(const Block& block) {
   const std::scoped_lock lock(mutex_);
   Running& running = running_of(block);
+  running.unwritten.clear();
   running.pending.bytes = 0;
   running.shared.clear();
   running.cache.fill({});
@@ -101,6 +111,7 @@ void KernelChecker::met(const Block& block, const std::vector<Fiber*>& waiting, 
     running.order.some_met(threads, next());
     return;
   }
+  tell_unwritten(running, block);
   running.order.all_met(next());
   if (waiting.empty()) return;
   const Site& first = *waiting.front()->site;
@@ -137,6 +148,7 @@ void KernelChecker::grid_met(const Block& block) {
   const std::scoped_lock lock(mutex_);
   Running& running = running_of(block);
   settle(running, block);
+  tell_unwritten(running, block);
   running.order.all_met(next());
   running.order.grid_met(next());
 }
@@ -168,8 +180,10 @@ void KernelChecker::absent_lane(const Block& block, unsigned lane, const Site& s
                               line_of_site(site), here(block), site.what, lane));
 }
 
-void KernelChecker::memory_changed() {
+void KernelChecker::memory_changed(const void* begin, std::size_t bytes) {
   const std::scoped_lock lock(mutex_);
+  shadow_.for_cells(reinterpret_cast<std::uintptr_t>(begin), bytes,
+                    [](Cell& cell, std::size_t /*step*/) { cell = {}; });
   for (auto& [block, running] : running_) running->cache.fill({});
 }
 
@@ -295,12 +309,15 @@ void KernelChecker::check_cells(Running& running, const Block& block, const Know
   const char* place = at;
   bool told = false;
   const auto races_with = [&](const Access& one) {
+    // The block before had other variables at the same place.
+    if (known.kind == Kind::kShared && order.is_of_before(one)) return false;
     return one.stamp != 0 && !(one.atomic && atomic) && !order.is_before(one, thread);
   };
   shadow_.for_cells(reinterpret_cast<std::uintptr_t>(at), bytes, [&](Cell& cell, std::size_t step) {
     if (known.kind == Kind::kShared && reads && !told && order.is_of_before(cell.write)) {
       told = true;
-      uninitialised(running, block, place, sites_[site]);
+      if (running.unwritten.size() < kMostUnwritten)
+        running.unwritten.push_back({place, sites_[site], thread});
     }
     if (!told && races_with(cell.write)) {
       if (writes && !atomic && !cell.write.atomic && bytes <= running.pending.before.size()) {
@@ -391,14 +408,16 @@ std::optional<KernelChecker::Ends> KernelChecker::nothing_there(Running& running
   return Ends{kIllegalAddress};
 }
 
-void KernelChecker::uninitialised(Running& running, const Block& block, const char* at,
-                                  std::uintptr_t code) {
-  if (!findings_.is_new(Cause::kUninitialised, code)) return;
-  findings_.print(Cause::kUninitialised,
-                  fmt::format("{}: {} reads {}, which no thread of the block has written",
-                              line_of(code), here(block), name_of(running, block, at)));
+void KernelChecker::tell_unwritten(Running& running, const Block& block) {
+  for (const Unwritten& one : running.unwritten)
+    if (findings_.is_new(Cause::kUninitialised, one.code))
+      findings_.print(
+          Cause::kUninitialised,
+          fmt::format("{}: {} of block {} of {} reads {}, which no thread of the block has written",
+                      line_of(one.code), thread_words(block, one.thread), text_of(block.place()),
+                      block.launch().kernel.name, name_of(running, block, one.at)));
+  running.unwritten.clear();
 }
-
 void KernelChecker::settle(Running& running, const Block& block) {
   Pending& pending = running.pending;
   if (pending.bytes == 0) return;
@@ -411,6 +430,9 @@ void KernelChecker::race(Running& running, const Block& block, Kind kind, const 
                          const Access& one, bool writes, const Access& other, bool other_writes) {
   const std::uintptr_t code = sites_[one.site];
   const std::uintptr_t before = sites_[other.site];
+  std::erase_if(running.unwritten, [&](const Unwritten& unwritten) {
+    return unwritten.at == at && (unwritten.code == code || unwritten.code == before);
+  });
   // Each pair of lines once, whichever comes first.
   if (!findings_.is_new(Cause::kRace, std::min(code, before), std::max(code, before))) return;
   const bool same_block = block_of(one.who) == block_of(other.who);

@@ -46,6 +46,7 @@ class KernelChecker final : public Checker {
   void begin(const Launch& launch) override;
   void end(const Launch& launch) override;
   void begin_block(const Block& block) override;
+  void end_block(const Block& block) override;
   void met(const Block& block, const std::vector<Fiber*>& waiting, bool all) override;
   void warp_met(const Block& block, unsigned warp, unsigned lanes) override;
   void grid_met(const Block& block) override;
@@ -53,7 +54,7 @@ class KernelChecker final : public Checker {
   void incomplete(const Block& block, unsigned warp, unsigned mask, unsigned came,
                   const Site& site) override;
   void absent_lane(const Block& block, unsigned lane, const Site& site) override;
-  void memory_changed() override;
+  void memory_changed(const void* begin, std::size_t bytes) override;
 
   // The thread that runs is going to use memory; `code`: the return address of its call. Thread
   // safe. Does not return if the kernel ends here: with a write where nothing may be written, or a
@@ -90,11 +91,19 @@ class KernelChecker final : public Checker {
     Access other;
     Kind kind = Kind::kGlobal;
   };
+  // A read of what nobody has written. If another thread writes it before the next barrier, it is a
+  // race, which depends on the order of threads.
+  struct Unwritten {
+    const char* at = nullptr;
+    std::uintptr_t code = 0;
+    unsigned thread = 0;
+  };
   // Of a block that runs, by the thread of the host.
   struct Running {
     Order order;
     std::vector<Shared> shared;
     Pending pending;
+    std::vector<Unwritten> unwritten;
     std::array<Known, 64> cache{};
   };
 
@@ -115,7 +124,7 @@ class KernelChecker final : public Checker {
   void settle(Running& running, const Block& block);
   void race(Running& running, const Block& block, Kind kind, const char* at, const Access& one,
             bool writes, const Access& other, bool other_writes);
-  void uninitialised(Running& running, const Block& block, const char* at, std::uintptr_t code);
+  void tell_unwritten(Running& running, const Block& block);
   std::string name_of(const Running& running, const Block& block, const char* at) const;
   std::uint32_t site_of(std::uintptr_t code);
   Stamp next() { return ++stamp_; }

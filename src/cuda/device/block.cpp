@@ -92,6 +92,7 @@ void Block::run(Launch& launch, ::uint3 place) {
   runs_.store(&launch, std::memory_order_relaxed);
   switch_to(start());
   runs_.store(nullptr, std::memory_order_relaxed);
+  if (Checker* watches = checker()) watches->end_block(*this);
   running_ = nullptr;
   here = nullptr;
   torchport_cuda_walk = nullptr;

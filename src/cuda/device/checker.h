@@ -1,6 +1,7 @@
 // What a checker of kernels hears of the blocks that run. Without a checker nothing is said.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "cuda/device/fiber.h"
@@ -23,6 +24,7 @@ class Checker {
   virtual void begin(const Launch& launch) = 0;
   virtual void end(const Launch& launch) = 0;
   virtual void begin_block(const Block& block) = 0;
+  virtual void end_block(const Block& block) = 0;
   // `waiting` have met at a barrier and go on. `all`: the barrier was for the whole block.
   virtual void met(const Block& block, const std::vector<Fiber*>& waiting, bool all) = 0;
   // These lanes have met in __syncwarp().
@@ -36,8 +38,8 @@ class Checker {
                           const Site& site) = 0;
   // A thread reads what a lane left that is not in the mask, or did not come.
   virtual void absent_lane(const Block& block, unsigned lane, const Site& site) = 0;
-  // Memory was taken or given back while a kernel runs.
-  virtual void memory_changed() = 0;
+  // A kernel took memory, or gave it back.
+  virtual void memory_changed(const void* begin, std::size_t bytes) = 0;
 };
 
 // Null: kernels run unchecked. Set before the first kernel runs.

@@ -50,7 +50,7 @@ void* allocate(std::size_t bytes) {
   heap().taken += size;
   heap().blocks.emplace(static_cast<const char*>(data), Heap::Block{bytes, size});
   used = true;
-  if (Checker* watches = checker()) watches->memory_changed();
+  if (Checker* watches = checker()) watches->memory_changed(data, bytes);
   return data;
 }
 
@@ -58,8 +58,8 @@ bool release(void* data) {
   const std::scoped_lock lock(heap().mutex);
   const auto found = heap().blocks.find(static_cast<const char*>(data));
   if (found == heap().blocks.end()) return false;
+  if (Checker* watches = checker()) watches->memory_changed(data, found->second.bytes);
   heap().taken -= found->second.taken;
-  if (Checker* watches = checker()) watches->memory_changed();
   heap().blocks.erase(found);
   std::free(data);
   return true;

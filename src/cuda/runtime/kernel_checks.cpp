@@ -84,6 +84,9 @@ class Map final : public check::MemoryMap {
       return Words{name_of(range), range.begin, range.begin + range.bytes, false};
     };
     if (const auto range = range_of(address)) return words_of(*range);
+    if (const auto block = heap_block_of(address))
+      return {fmt::format("memory of {} bytes that malloc() of a kernel returned", block->bytes),
+              block->begin, block->begin + block->bytes, false};
     constexpr std::uintptr_t kNearNull = 65536;
     if (reinterpret_cast<std::uintptr_t>(address) < kNearNull)
       return {"a null pointer", nullptr, nullptr, false};

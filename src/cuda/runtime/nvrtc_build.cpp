@@ -12,6 +12,7 @@
 
 #include "base/process.h"
 #include "base/temporary_folder.h"
+#include "cuda/runtime/memory.h"
 
 namespace torchport::cuda {
 
@@ -54,6 +55,7 @@ std::string key_of(const RuntimeSource& source) {
   std::error_code error;
   std::string key =
       fmt::format("{}\n", fs::last_write_time(own_library(), error).time_since_epoch().count());
+  if (kernels_are_checked()) key += "checked\n";
   for (const std::string& one : source.options) key.append(one).append("\n");
   for (const auto& [name, text] : source.headers)
     key.append(name).append("\n").append(text).append(1, '\0');

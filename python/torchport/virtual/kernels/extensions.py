@@ -23,7 +23,9 @@ from typing import Any
 
 from torchport import _libraries, _runtimes
 
-MARK = "torchport"
+# What is built to be checked does not take the place of other builds either.
+CHECKED = bool(os.environ.get("TORCHPORT_CHECK_KERNELS"))
+MARK = "torchport_checked" if CHECKED else "torchport"
 CUDA_SUFFIXES = (".cu", ".cuh")
 
 
@@ -59,8 +61,11 @@ def load_libraries(runtime: Path) -> None:
 
 
 def suffixes() -> list[str]:
-    """The ends of the files of modules that are built for virtual devices."""
-    return [f".{MARK}{suffix}" for suffix in importlib.machinery.EXTENSION_SUFFIXES]
+    """The ends of the files of modules that are built for virtual devices, the wanted ones first."""
+    marks = dict.fromkeys([MARK, "torchport"])
+    return [
+        f".{mark}{suffix}" for mark in marks for suffix in importlib.machinery.EXTENSION_SUFFIXES
+    ]
 
 
 def find_modules() -> None:

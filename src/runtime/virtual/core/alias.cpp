@@ -15,6 +15,7 @@
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/storage.h"
 #include "runtime/virtual/core/streams.h"
+#include "runtime/virtual/core/tensor_bytes.h"
 #include "runtime/virtual/errors/unallocated.h"
 #include "runtime/virtual/watch/late_streams.h"
 
@@ -221,6 +222,7 @@ c10::Storage Aliases::storage_of_new(const Tensor& result) {
     if (known.cpu == cpu) return known.storage;
   }
   adopted_.push_back({cpu, adopt(result.storage(), device())});
+  note_shape(cpu->data(), result.sizes(), result.scalar_type());
   if (streams_are_late())
     late::wrote(shaped(
         fresh(adopted_.back().storage, Runtime::get().kind().dense, *result.unsafeGetTensorImpl()),

@@ -19,6 +19,7 @@
 #include "runtime/virtual/core/shutdown.h"
 #include "runtime/virtual/core/storage_blocks.h"
 #include "runtime/virtual/core/streams.h"
+#include "runtime/virtual/core/tensor_bytes.h"
 #include "runtime/virtual/errors/device_errors.h"
 #include "runtime/virtual/errors/runtime_errors.h"
 #include "runtime/virtual/watch/gpu_trace.h"
@@ -119,6 +120,7 @@ void trace_deallocation(const void* data, std::uint64_t address) {
 void delete_block(void* context) {
   auto* block = static_cast<Block*>(context);
   give_back(*block);
+  forget_bytes(block->data);
   const HostMemoryOfDevice of_device;
   delete block;
 }
@@ -231,6 +233,7 @@ StorageBlock* block_of(const DataPtr& pointer) {
 
 DataPtr pointer_of(std::unique_ptr<StorageBlock> block) {
   void* data = block->data;
+  note_bytes(data, block->bytes);
   const Device device(Runtime::get().kind().type, block->device);
   return {data, block.release(), &delete_block, device};
 }
@@ -345,7 +348,9 @@ void follow_twin(StorageImpl& storage) {
     trace_deallocation(block->data, block->address);
     if (block->address != 0) tell_profiler(block->data, block->device, block->bytes, false);
   }
+  forget_bytes(block->data);
   block->data = twin.mutable_data();
+  note_bytes(block->data, block->bytes);
   const bool was_listed = block->listed;
   if (was_listed) unlist_in_pools(*block);
   if (block->charged && (was_listed || Runtime::get().memory(block->device).takes_from_pools()))

@@ -7,6 +7,7 @@
 
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/streams.h"
+#include "runtime/virtual/core/tensor_bytes.h"
 #include "runtime/virtual/errors/lost_by_kernels.h"
 
 namespace torchport::vdev {
@@ -54,7 +55,9 @@ const torchport::cuda::Devices* torchport_virtual_devices() {
       .take = &take,
       .give = &give,
       .memory = &memory,
-      .failed = &failed};
+      .failed = &failed,
+      .find_bytes = &find_bytes,
+      .describe_bytes = &describe_bytes};
   return Runtime::get().kind().type == c10::DeviceType::CUDA && Runtime::get().count() > 0
              ? &kDevices
              : nullptr;

@@ -14,6 +14,7 @@
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/storage.h"
 #include "runtime/virtual/core/streams.h"
+#include "runtime/virtual/core/tensor_bytes.h"
 #include "runtime/virtual/operators/operator_groups.h"
 
 namespace torchport::vdev {
@@ -39,6 +40,12 @@ Tensor filled_if_deterministic(Tensor result) {
   return result;
 }
 
+// Tells the checker of kernels of a new tensor.
+Tensor noted(Tensor tensor) {
+  note_shape(tensor.storage().data(), tensor.sizes(), tensor.scalar_type());
+  return tensor;
+}
+
 Tensor empty_memory_format(c10::IntArrayRef size, std::optional<at::ScalarType> dtype,
                            std::optional<at::Layout>, std::optional<c10::Device> device,
                            std::optional<bool> pin_memory,
@@ -46,9 +53,9 @@ Tensor empty_memory_format(c10::IntArrayRef size, std::optional<at::ScalarType> 
   TORCH_CHECK(!pin_memory.value_or(false), "Only dense CPU tensors can be pinned");
   check_dtype(at::dtype_or_default(dtype));
   const c10::DeviceGuard guard(device_or_current(device));
-  return filled_if_deterministic(at::detail::empty_generic(
+  return filled_if_deterministic(noted(at::detail::empty_generic(
       size, device_allocator(), c10::DispatchKeySet(Runtime::get().kind().dense),
-      at::dtype_or_default(dtype), memory_format));
+      at::dtype_or_default(dtype), memory_format)));
 }
 
 Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride,
@@ -57,9 +64,9 @@ Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride,
   TORCH_CHECK(!pin_memory.value_or(false), "Only dense CPU tensors can be pinned");
   check_dtype(at::dtype_or_default(dtype));
   const c10::DeviceGuard guard(device_or_current(device));
-  return filled_if_deterministic(at::detail::empty_strided_generic(
+  return filled_if_deterministic(noted(at::detail::empty_strided_generic(
       size, stride, device_allocator(), c10::DispatchKeySet(Runtime::get().kind().dense),
-      at::dtype_or_default(dtype)));
+      at::dtype_or_default(dtype))));
 }
 
 // Returns a tensor without memory: autograd's zeros that are never written out.

@@ -1,0 +1,90 @@
+"""`torchport run --check-kernels`: programs with one bug each, whose lines say which; nothing else is found."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from recorded import TORCHPORT
+
+SEEDED = Path(__file__).parent / "seeded"
+MARK = re.compile(r"// BUG (\d+) (.+)$")
+# torchport: race: bounds.cu:12: thread ..., which ... read at bounds.cu:9; ...
+FINDING = re.compile(r"^torchport: (?P<cause>[a-z ]+): (?P<text>.*)$", re.MULTILINE)
+
+
+def cases() -> list[tuple[str, int, dict[str, set[int]]]]:
+    """Programs, the numbers of their cases, and the lines of each cause."""
+    found = []
+    for path in sorted(SEEDED.glob("*.cu")):
+        bugs: dict[int, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if mark := MARK.search(line):
+                bugs[int(mark[1])][mark[2]].add(number)
+        found += [(path.name, number, causes) for number, causes in sorted(bugs.items())]
+    return found
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory):
+    folder = tmp_path_factory.mktemp("seeded")
+    built: dict[str, Path] = {}
+
+    def build(name: str) -> Path:
+        if name not in built:
+            built[name] = folder / Path(name).stem
+            command = [TORCHPORT, "nvcc", "--check-kernels", "-w", SEEDED / name, "-o", built[name]]
+            subprocess.run(command, check=True, timeout=300)
+        return built[name]
+
+    return build
+
+
+def checked(*command: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [TORCHPORT, "run", "-q", "--check-kernels", "--", *map(str, command)],
+        cwd=SEEDED,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def findings(run: subprocess.CompletedProcess[str]) -> list[tuple[str, str]]:
+    return [
+        (match["cause"], match["text"])
+        for match in FINDING.finditer(run.stderr)
+        if match["cause"] != "kernels were checked in"
+    ]
+
+
+@pytest.mark.parametrize(("name", "number", "causes"), cases())
+def test_a_bug_is_found_at_its_line(
+    program, name: str, number: int, causes: dict[str, set[int]]
+) -> None:
+    run = checked(program(name), number)
+    assert run.returncode == 1
+    # The cases leave their memory to the end of the process.
+    found = [one for one in findings(run) if one[0] != "leak" or "leak" in causes]
+    assert {cause for cause, _ in found} == set(causes), run.stdout + run.stderr
+    for cause, text in found:
+        at = {int(line) for line in re.findall(rf"{name}:(\d+)", text)}
+        assert at & causes[cause] or cause == "leak", run.stderr
+    for cause, lines in causes.items():
+        told = "".join(text for said, text in found if said == cause)
+        assert any(f"{name}:{line}" in told for line in lines), run.stderr
+
+
+@pytest.mark.parametrize("name", sorted({case[0] for case in cases()}))
+def test_what_is_right_is_left_alone(program, name: str) -> None:
+    run = checked(program(name), 0)
+    assert [one for one in findings(run) if one[0] != "leak"] == [], run.stderr
+    assert "cudaSuccess" in run.stdout
+
+
+def test_there_are_more_than_forty_bugs() -> None:
+    assert len(cases()) > 40
