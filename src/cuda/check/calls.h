@@ -12,9 +12,8 @@ TORCHPORT_CUDA_API void torchport_cuda_check_access(const volatile void* address
                                                     unsigned flags, const void* code);
 TORCHPORT_CUDA_API void torchport_cuda_check_fence();
 TORCHPORT_CUDA_API void torchport_cuda_check_index(const char* file, unsigned line,
-                                                   const char* array, unsigned long long index,
-                                                   const void* code);
+                                                   const char* array, unsigned long long index);
 TORCHPORT_CUDA_API void torchport_cuda_check_alignment(const char* file, unsigned line,
                                                        const char* type, unsigned long long bytes,
-                                                       const void* address, const void* code);
+                                                       const void* address);
 }

@@ -50,8 +50,11 @@ std::string line_of_site(const Site& site) {
 // Tells apart the places of the same source line in several kernels.
 constexpr std::size_t kMostUnwritten = 1024;
 
+std::uintptr_t key_of(const std::string& line) {
+  return std::hash<std::string>()(line);
+}
 std::uintptr_t key_of(const Site& site) {
-  return std::hash<std::string>()(line_of_site(site));
+  return key_of(line_of_site(site));
 }
 
 }  // namespace
@@ -228,6 +231,11 @@ void KernelChecker::fence() {
   running.order.fenced(block->thread());
 }
 
+bool KernelChecker::is_new(Cause cause, std::uintptr_t code, std::uintptr_t other) {
+  if (!seen_.emplace(cause, code, other).second) return false;
+  return findings_.is_new(cause, key_of(line_of(code)), other == 0 ? 0 : key_of(line_of(other)));
+}
+
 std::uint32_t KernelChecker::site_of(std::uintptr_t code) {
   const auto [found, is_new] =
       numbers_.try_emplace(code, static_cast<std::uint32_t>(sites_.size()));
@@ -283,7 +291,7 @@ std::optional<KernelChecker::Ends> KernelChecker::check(const Block& block, cons
   constexpr std::size_t kWidest = 8;
   if ((flags & kUnaligned) == 0 && bytes <= kWidest &&
       reinterpret_cast<std::uintptr_t>(at) % bytes != 0) {
-    if (findings_.is_new(Cause::kMisaligned, code))
+    if (is_new(Cause::kMisaligned, code))
       findings_.print(
           Cause::kMisaligned,
           fmt::format("{}: {} {} {} bytes of {} at an address that is no multiple of {}",
@@ -399,7 +407,7 @@ std::optional<KernelChecker::Ends> KernelChecker::nothing_there(Running& running
                                                                 std::uintptr_t code) {
   const MemoryMap::Words words = map_.describe(at);
   const Cause cause = words.freed ? Cause::kUseAfterFree : Cause::kOutOfBounds;
-  if (findings_.is_new(cause, code))
+  if (is_new(cause, code))
     findings_.print(cause, fmt::format("{}: {} {} {} byte{}: {}", line_of(code), here(block),
                                        (flags & kWrite) != 0 ? "writes" : "reads", bytes,
                                        bytes == 1 ? "" : "s", name_of(running, block, at)));
@@ -410,7 +418,7 @@ std::optional<KernelChecker::Ends> KernelChecker::nothing_there(Running& running
 
 void KernelChecker::tell_unwritten(Running& running, const Block& block) {
   for (const Unwritten& one : running.unwritten)
-    if (findings_.is_new(Cause::kUninitialised, one.code))
+    if (is_new(Cause::kUninitialised, one.code))
       findings_.print(
           Cause::kUninitialised,
           fmt::format("{}: {} of block {} of {} reads {}, which no thread of the block has written",
@@ -434,7 +442,7 @@ void KernelChecker::race(Running& running, const Block& block, Kind kind, const 
     return unwritten.at == at && (unwritten.code == code || unwritten.code == before);
   });
   // Each pair of lines once, whichever comes first.
-  if (!findings_.is_new(Cause::kRace, std::min(code, before), std::max(code, before))) return;
+  if (!is_new(Cause::kRace, std::min(code, before), std::max(code, before))) return;
   const bool same_block = block_of(one.who) == block_of(other.who);
   const unsigned thread = thread_of(one.who);
   const unsigned other_thread = thread_of(other.who);
@@ -459,19 +467,18 @@ void KernelChecker::race(Running& running, const Block& block, Kind kind, const 
                   line_of(before), advice));
 }
 
-void KernelChecker::beyond_array(const std::string& what, const std::string& line,
-                                 std::uintptr_t code) {
+void KernelChecker::beyond_array(const std::string& what, const std::string& line) {
   const Block* block = Block::current();
-  if (block == nullptr || !block->runs_kernel() || !findings_.is_new(Cause::kOutOfBounds, code))
-    return;
+  if (block == nullptr || !block->runs_kernel()) return;
+  const std::scoped_lock lock(mutex_);
+  if (!findings_.is_new(Cause::kOutOfBounds, key_of(line))) return;
   findings_.print(Cause::kOutOfBounds, fmt::format("{}: {} uses {}", line, here(*block), what));
 }
 
-void KernelChecker::misaligned(const std::string& what, const std::string& line,
-                               std::uintptr_t code) {
+void KernelChecker::misaligned(const std::string& what, const std::string& line) {
   Block* block = Block::current();
   if (block == nullptr || !block->runs_kernel()) return;
-  if (findings_.is_new(Cause::kMisaligned, code))
+  if (findings_.is_new(Cause::kMisaligned, key_of(line)))
     findings_.print(Cause::kMisaligned, fmt::format("{}: {} uses {}", line, here(*block), what));
   block->fail(kMisaligned, "");
 }

@@ -9,7 +9,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -64,8 +66,8 @@ class KernelChecker final : public Checker {
   void fence();
   // An index is beyond its array, or an address not as its type wants it, with the words of what it
   // is and the line.
-  void beyond_array(const std::string& what, const std::string& line, std::uintptr_t code);
-  void misaligned(const std::string& what, const std::string& line, std::uintptr_t code);
+  void beyond_array(const std::string& what, const std::string& line);
+  void misaligned(const std::string& what, const std::string& line);
   // The block that runs has a shared variable.
   void note_shared(const char* at, std::size_t bytes, const char* name, std::size_t element);
   // The kernel that this thread of the host calls next has these arguments.
@@ -126,6 +128,8 @@ class KernelChecker final : public Checker {
             bool writes, const Access& other, bool other_writes);
   void tell_unwritten(Running& running, const Block& block);
   std::string name_of(const Running& running, const Block& block, const char* at) const;
+  // Whether a finding is new at these lines; code of one line may stand at several places.
+  bool is_new(Cause cause, std::uintptr_t code, std::uintptr_t other = 0);
   std::uint32_t site_of(std::uintptr_t code);
   Stamp next() { return ++stamp_; }
 
@@ -140,6 +144,7 @@ class KernelChecker final : public Checker {
   std::vector<Argument> arguments_;
   std::vector<std::uintptr_t> sites_{0};
   std::unordered_map<std::uintptr_t, std::uint32_t> numbers_;
+  std::set<std::tuple<Cause, std::uintptr_t, std::uintptr_t>> seen_;  // places of code
   std::unordered_set<std::string> unchecked_;  // kernels that were not built for checks
   std::uint64_t launches_ = 0;
 };

@@ -80,14 +80,37 @@ std::string readable(std::string name) {
 
 }  // namespace
 
-std::optional<HeapBlock> heap_block_of(const void* address) {
-  const auto* at = static_cast<const char*>(address);
+// Of operator new: the host's operator delete gives it back, after it was forgotten.
+void* torchport_cuda_new(std::size_t bytes) {
+  void* data = ::operator new(bytes);
+  if (Block::current() == nullptr) return data;
   const std::scoped_lock lock(heap().mutex);
-  auto after = heap().blocks.upper_bound(at);
+  heap().blocks.insert_or_assign(static_cast<const char*>(data), Heap::Block{bytes, 0});
+  if (Checker* watches = checker()) watches->memory_changed(data, bytes);
+  return data;
+}
+
+void torchport_cuda_forget_new(const volatile void* data) {
+  const std::scoped_lock lock(heap().mutex);
+  const auto found = heap().blocks.find(static_cast<const char*>(const_cast<const void*>(data)));
+  if (found == heap().blocks.end()) return;
+  if (Checker* watches = checker()) watches->memory_changed(found->first, found->second.bytes);
+  heap().blocks.erase(found);
+}
+
+std::optional<HeapBlock> heap_block_before(const void* address) {
+  const std::scoped_lock lock(heap().mutex);
+  auto after = heap().blocks.upper_bound(static_cast<const char*>(address));
   if (after == heap().blocks.begin()) return std::nullopt;
   --after;
-  if (at >= after->first + after->second.bytes) return std::nullopt;
   return HeapBlock{after->first, after->second.bytes};
+}
+
+std::optional<HeapBlock> heap_block_of(const void* address) {
+  const auto block = heap_block_before(address);
+  if (!block || static_cast<const char*>(address) >= block->begin + block->bytes)
+    return std::nullopt;
+  return block;
 }
 
 }  // namespace torchport::cuda

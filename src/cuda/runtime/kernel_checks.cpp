@@ -84,9 +84,7 @@ class Map final : public check::MemoryMap {
       return Words{name_of(range), range.begin, range.begin + range.bytes, false};
     };
     if (const auto range = range_of(address)) return words_of(*range);
-    if (const auto block = heap_block_of(address))
-      return {fmt::format("memory of {} bytes that malloc() of a kernel returned", block->bytes),
-              block->begin, block->begin + block->bytes, false};
+    if (const auto block = heap_block_of(address)) return words_of_heap(*block);
     constexpr std::uintptr_t kNearNull = 65536;
     if (reinterpret_cast<std::uintptr_t>(address) < kNearNull)
       return {"a null pointer", nullptr, nullptr, false};
@@ -97,6 +95,12 @@ class Map final : public check::MemoryMap {
       return words;
     }
     if (auto words = of_tensor(address)) return *words;
+    // Whose end is near.
+    constexpr std::ptrdiff_t kNear = 4096;
+    const auto* at = static_cast<const char*>(address);
+    if (const auto block = heap_block_before(address);
+        block && at - (block->begin + block->bytes) < kNear)
+      return words_of_heap(*block);
     for (int i = 0; i < count_of_devices(); ++i) {
       if (!memory_of(i).has(address)) continue;
       const auto before = range_before(address);
@@ -104,9 +108,6 @@ class Map final : public check::MemoryMap {
         return {"memory of the device that was freed, or never allocated", nullptr, nullptr, true};
       return words_of(*before);
     }
-    // Whose end is near.
-    constexpr std::ptrdiff_t kNear = 4096;
-    const auto* at = static_cast<const char*>(address);
     if (const auto before = range_before(address);
         before && at - (before->begin + before->bytes) < kNear)
       return words_of(*before);
@@ -116,6 +117,10 @@ class Map final : public check::MemoryMap {
   }
 
  private:
+  static Words words_of_heap(const HeapBlock& block) {
+    return {fmt::format("memory of {} bytes of the heap of kernels", block.bytes), block.begin,
+            block.begin + block.bytes, false};
+  }
   static std::optional<Words> of_tensor(const void* address) {
     const Devices* outside = devices_outside();
     if (outside == nullptr || outside->version < 2) return std::nullopt;
@@ -131,10 +136,13 @@ check::KernelChecker* the_checker = nullptr;
 // Memory of cudaMalloc that the program did not give back.
 void find_leaks(check::Findings& findings) {
   for (int device = 0; device < count_of_devices(); ++device) {
+    // A device that a kernel has ended takes no calls, so nothing can be freed.
+    if (device_state(device).error != 0) continue;
     for (const Range& range : ranges_of_device(device)) {
       if (range.owner != Owner::kDevice && range.owner != Owner::kManaged &&
           range.owner != Owner::kPinned)
         continue;
+      if (range.name != nullptr) continue;  // a variable
       if (findings.is_new(check::Cause::kLeak, reinterpret_cast<std::uintptr_t>(range.code)))
         findings.print(check::Cause::kLeak,
                        fmt::format("{} of device {} was never freed", name_of(range), device));
@@ -144,8 +152,8 @@ void find_leaks(check::Findings& findings) {
 
 // A program that would have ended well ends with 1 if something was found.
 void say_at_end(int status, void* /*nothing*/) {
-  if (the_checker->launches() == 0) return;
   find_leaks(the_checker->findings());
+  if (the_checker->launches() == 0 && the_checker->findings().count() == 0) return;
   std::fflush(nullptr);
   fmt::print(stderr, "{}", the_checker->findings().summary(the_checker->launches()));
   if (status != 0 || the_checker->findings().count() == 0) return;
@@ -185,21 +193,20 @@ void torchport_cuda_check_fence() {
 }
 
 void torchport_cuda_check_index(const char* file, unsigned line, const char* array,
-                                unsigned long long index, const void* code) {
+                                unsigned long long index) {
   if (the_checker != nullptr)
     the_checker->beyond_array(
         fmt::format("index {} of an array {}", static_cast<long long>(index), array),
-        fmt::format("{}:{}", file, line), reinterpret_cast<std::uintptr_t>(code));
+        fmt::format("{}:{}", file, line));
 }
 
 void torchport_cuda_check_alignment(const char* file, unsigned line, const char* type,
-                                    unsigned long long bytes, const void* address,
-                                    const void* code) {
+                                    unsigned long long bytes, const void* address) {
   if (the_checker != nullptr)
     the_checker->misaligned(
         fmt::format("a value of type {} at the address {}, which is no multiple of {}", type,
                     fmt::ptr(address), bytes),
-        fmt::format("{}:{}", file, line), reinterpret_cast<std::uintptr_t>(code));
+        fmt::format("{}:{}", file, line));
 }
 
 namespace torchport::cuda {

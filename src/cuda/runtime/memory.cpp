@@ -105,7 +105,7 @@ cudaError_t cudaMallocPitch(void** data, size_t* pitch, size_t width, size_t hei
   const size_t step = rounded_up(width, kPitchUnit);
   const int error = allocated(data, step * height);
   if (error == 0) *pitch = step;
-  return told(error);
+  return with_caller(error, data, __builtin_return_address(0));
 }
 
 cudaError_t cudaMalloc3D(cudaPitchedPtr* data, cudaExtent extent) {

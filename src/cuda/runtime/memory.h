@@ -117,6 +117,8 @@ struct HeapBlock {
   std::size_t bytes;
 };
 std::optional<HeapBlock> heap_block_of(const void* address);
+// The one that begins last before it, or contains it.
+std::optional<HeapBlock> heap_block_before(const void* address);
 
 // Whether this process has a checker of kernels.
 bool kernels_are_checked();

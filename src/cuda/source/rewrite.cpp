@@ -112,6 +112,36 @@ class Rewriter {
       edits_.insert(tokens_[tokens_[i + 1].partner].end, ")");
     }
     if (it == "asm" || it == "__asm__" || it == "__asm") assembler(i);
+    if (options_.check && i < device_end_ && (it == "new" || it == "delete")) on_heap(i, it);
+  }
+
+  // new and delete of a device's function, so that a checker knows of their memory.
+  void on_heap(std::size_t i, std::string_view it) {
+    if (is(i - 1, "operator")) return;
+    if (it == "new") {
+      if (!is(i + 1, "(")) edits_.insert(tokens_[i].end, fmt::format(" ({}KernelHeap())", kNames));
+      return;
+    }
+    std::size_t begin = i + 1;
+    if (is(begin, "[") && is(begin + 1, "]")) begin += 2;
+    std::size_t end = begin;
+    while (end < tokens_.size() && !is(end, ";"))
+      end = is_closed(end) ? tokens_[end].partner + 1 : end + 1;
+    if (end >= tokens_.size() || end == begin) return;
+    const std::string what =
+        without_lines(text_.substr(tokens_[begin].begin, tokens_[end].begin - tokens_[begin].begin));
+    edits_.insert(tokens_[i].begin, fmt::format("{{ {}forget_new({}); ", kNames, what));
+    edits_.insert(tokens_[end].end, " }");
+  }
+
+  // The body of a function that only a device calls.
+  void enter_device_function(std::size_t i) {
+    const Declaration declared = scopes_.declaration(i);
+    if (!declared.is_function || scopes_.has(declared, "__host__")) return;
+    std::size_t at = declared.end;
+    while (at < tokens_.size() && !is(at, "{") && !is(at, ";"))
+      at = is(at, "(") && is_closed(at) ? tokens_[at].partner + 1 : at + 1;
+    if (is(at, "{") && is_closed(at)) device_end_ = std::max(device_end_, std::size_t{tokens_[at].partner});
   }
 
   // static alignas(16) is not C++, and __shared__ alignas(16) is CUDA's: an attribute may stand
@@ -132,6 +162,7 @@ class Rewriter {
     } else if (it == "__shared__") {
       shared(i);
     } else if (is_one_of(it, kDropped)) {
+      if (options_.check && it == "__device__") enter_device_function(i);
       std::string kept = it == "__device__" && contracts(i) ? std::string(kContract) : "";
       const bool declares = it != "__host__" && it != "__grid_constant__";
       if (declares && !options_.relocatable && becomes_static(i)) {
@@ -286,6 +317,7 @@ class Rewriter {
                     kNames, loads, word(named), options_.contract ? kContract : "", notes));
     edits_.insert(tokens_[end].begin, fmt::format("}}}}{});", bounds_of(i, open)));
     kernel_end_ = end;
+    device_end_ = std::max(device_end_, end);
     find_others(body, end);
   }
 
@@ -537,6 +569,7 @@ class Rewriter {
   Edits edits_;
   std::optional<base::Error> error_;
   std::size_t kernel_end_ = 0;
+  std::size_t device_end_ = 0;  // of the function of a device that the tokens are in
   std::size_t aligned_ = 0;
   std::size_t done_ = static_cast<std::size_t>(-1);
   std::size_t told_ = static_cast<std::size_t>(-1);  // a declaration of a variable

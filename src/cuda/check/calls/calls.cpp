@@ -137,15 +137,16 @@ TORCHPORT_CALL void __tsan_atomic_signal_fence(int /*order*/) {}
 
 TORCHPORT_CALL void __ubsan_handle_out_of_bounds(const Bounds* data, unsigned long index) {
   if (torchport_cuda_walk != nullptr)
-    torchport_cuda_check_index(data->at.file, data->at.line, &data->array->name[0], index,
-                               __builtin_return_address(0));
+    torchport_cuda_check_index(data->at.file, data->at.line, &data->array->name[0], index);
 }
+// Only an access has to be aligned, to 16 bytes at most; a reference or a member may be of any type.
 TORCHPORT_CALL void __ubsan_handle_type_mismatch_v1(const Mismatch* data, unsigned long address) {
-  if (torchport_cuda_walk != nullptr)
-    torchport_cuda_check_alignment(data->at.file, data->at.line, &data->type->name[0],
-                                   1ULL << data->alignment,
-                                   reinterpret_cast<const void*>(address),  // NOLINT
-                                   __builtin_return_address(0));
+  constexpr unsigned char kStore = 1;
+  constexpr unsigned kWidest = 4;
+  const unsigned long bytes = 1UL << (data->alignment < kWidest ? data->alignment : kWidest);
+  if (torchport_cuda_walk == nullptr || data->kind > kStore || address % bytes == 0) return;
+  torchport_cuda_check_alignment(data->at.file, data->at.line, &data->type->name[0], bytes,
+                                 reinterpret_cast<const void*>(address));  // NOLINT
 }
 
 // NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)

@@ -243,8 +243,10 @@ void Aliases::write_back(const Tensor& alias) {
       impl.set_storage_keep_dtype(storage_for(alias));
     }
     if (impl.sizes() != done.sizes() || impl.strides() != done.strides() ||
-        impl.storage_offset() != done.storage_offset())
+        impl.storage_offset() != done.storage_offset()) {
       copy_shape(done, impl);
+      note_shape(impl.storage().data(), impl.sizes(), c10::typeMetaToScalarType(impl.dtype()));
+    }
     if (impl.is_conj() != done.is_conj()) impl._set_conj(done.is_conj());
     if (impl.is_neg() != done.is_neg()) impl._set_neg(done.is_neg());
     return;

@@ -282,6 +282,15 @@ void note_arguments(T... arguments) {
   torchport_cuda_note_arguments(all, sizeof...(T));
 }
 
+// new and delete in kernels that were built for checks: memory of the kernel's heap.
+struct KernelHeap {};
+extern "C" TORCHPORT_CUDA_API void* torchport_cuda_new(std::size_t bytes);
+extern "C" TORCHPORT_CUDA_API void torchport_cuda_forget_new(const volatile void* data);
+template <class T>
+void forget_new(T* data) {
+  torchport_cuda_forget_new(data);
+}
+
 // A variable of a device: its address and size, for the functions that take symbols. `constant`: it
 // was declared with __constant__.
 enum class Memory : unsigned char { kDevice, kConstant, kManaged };
@@ -289,3 +298,18 @@ TORCHPORT_CUDA_API bool add_variable(const volatile void* address, std::size_t b
                                      const char* name, Memory memory);
 
 }  // namespace torchport::cuda
+
+#ifdef __TORCHPORT_CHECK__
+inline void* operator new(std::size_t bytes, torchport::cuda::KernelHeap /*heap*/) {
+  return torchport::cuda::torchport_cuda_new(bytes);
+}
+inline void* operator new[](std::size_t bytes, torchport::cuda::KernelHeap /*heap*/) {
+  return torchport::cuda::torchport_cuda_new(bytes);
+}
+inline void operator delete(void* data, torchport::cuda::KernelHeap /*heap*/) {
+  ::operator delete(data);
+}
+inline void operator delete[](void* data, torchport::cuda::KernelHeap /*heap*/) {
+  ::operator delete[](data);
+}
+#endif
