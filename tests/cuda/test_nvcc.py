@@ -71,6 +71,17 @@ def test_headers_of_the_toolkit_by_a_path_from_this_folder(tmp_path: Path) -> No
     assert re.search(r"static_assert\([^;]*0x[0-9a-f]{16}\b[^;]*the build of torchport", expanded)
 
 
+def test_a_program_may_have_its_own_copy_of_cccl(tmp_path: Path) -> None:
+    """Its nv/target is asked where code runs, so the toolkit's comes before it."""
+    own = tmp_path / "own" / "nv"
+    own.mkdir(parents=True)
+    (own / "target").write_text("#define OWN_TARGET 1\n")
+    (tmp_path / "a.cu").write_text("#include <nv/target>\nint own = OWN_TARGET;\n")
+    listed = nvcc("-I", own.parent, "-M", tmp_path / "a.cu").stdout
+    assert str(_libraries.folder() / "cuda" / "before_others" / "nv" / "target") in listed
+    assert str(own / "target") in listed
+
+
 def test_errors_are_at_the_lines_of_the_user(tmp_path: Path) -> None:
     source = tmp_path / "a.cu"
     source.write_text(

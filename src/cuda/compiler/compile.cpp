@@ -124,6 +124,8 @@ class Compilation {
 
   // What both kinds of sources are preprocessed with.
   void add_preprocess(Words& words) const {
+    // Before the program's own copy of CUDA's C++ libraries.
+    words.push_back("-I" + toolkit_.folder + "/before_others");
     words.insert(words.end(), options_.preprocess.begin(), options_.preprocess.end());
     words.push_back("-I" + toolkit_.folder + "/include");
     for (const std::string& one : toolkit_.includes) {
