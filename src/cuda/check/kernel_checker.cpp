@@ -82,6 +82,7 @@ void KernelChecker::begin(const Launch& launch) {
 
 void KernelChecker::end(const Launch& /*launch*/) {
   const std::scoped_lock lock(mutex_);
+  tell_reads_of_atomics();
   shadow_.trim();
   arguments_.clear();
 }
@@ -339,6 +340,8 @@ void KernelChecker::check_cells(Running& running, const Block& block, const Know
         race(running, block, known.kind, place, now, writes, cell.write, true);
       }
     }
+    if (atomic && writes && cell.last_read.who == now.who && !cell.last_read.atomic)
+      begins_loop_.insert(cell.last_read.site);
     if (writes) {
       for (const Access* one : {&cell.first_read, &cell.last_read}) {
         if (told || !races_with(*one)) continue;
@@ -441,8 +444,34 @@ void KernelChecker::race(Running& running, const Block& block, Kind kind, const 
   std::erase_if(running.unwritten, [&](const Unwritten& unwritten) {
     return unwritten.at == at && (unwritten.code == code || unwritten.code == before);
   });
+  const bool read_of_atomic = one.atomic != other.atomic && !(one.atomic ? other_writes : writes);
+  if (read_of_atomic) {
+    const std::uint32_t read = one.atomic ? other.site : one.site;
+    if (reads_of_atomics_.contains({one.site, other.site})) return;
+    ReadOfAtomic& kept = reads_of_atomics_[{one.site, other.site}];
+    kept = {read, code, before, {}, {}};
+    words_of_race(running, block, kind, at, one, writes, other, other_writes, kept.text, kept.end);
+    return;
+  }
   // Each pair of lines once, whichever comes first.
   if (!is_new(Cause::kRace, std::min(code, before), std::max(code, before))) return;
+  std::string text;
+  std::string end;
+  words_of_race(running, block, kind, at, one, writes, other, other_writes, text, end);
+  findings_.print(Cause::kRace, line_of(code) + text + line_of(before) + end);
+}
+
+void KernelChecker::tell_reads_of_atomics() {
+  for (const auto& [sites, one] : reads_of_atomics_)
+    if (!begins_loop_.contains(one.read) &&
+        is_new(Cause::kRace, std::min(one.code, one.other), std::max(one.code, one.other)))
+      findings_.print(Cause::kRace, line_of(one.code) + one.text + line_of(one.other) + one.end);
+  reads_of_atomics_.clear();
+}
+
+void KernelChecker::words_of_race(Running& running, const Block& block, Kind kind, const char* at,
+                                  const Access& one, bool writes, const Access& other,
+                                  bool other_writes, std::string& text, std::string& end) {
   const bool same_block = block_of(one.who) == block_of(other.who);
   const unsigned thread = thread_of(one.who);
   const unsigned other_thread = thread_of(other.who);
@@ -457,14 +486,12 @@ void KernelChecker::race(Running& running, const Block& block, Kind kind, const 
                  : "no __syncthreads() is between them";
   else if (kind == Kind::kShared)
     advice = "no barrier of the cluster is between them";
-  findings_.print(
-      Cause::kRace,
-      fmt::format("{}: {} of block {} of {} {} {}, which {} {} at {}; {}", line_of(code),
-                  thread_words(block, thread), text_of(block.place()), block.launch().kernel.name,
-                  one.atomic ? "changes atomically" : (writes ? "writes" : "reads"),
-                  name_of(running, block, at), whose,
-                  other.atomic ? "changed atomically" : (other_writes ? "wrote" : "read"),
-                  line_of(before), advice));
+  const char* does = one.atomic ? "changes atomically" : (writes ? "writes" : "reads");
+  const char* did = other.atomic ? "changed atomically" : (other_writes ? "wrote" : "read");
+  text = fmt::format(": {} of block {} of {} {} {}, which {} {} at ", thread_words(block, thread),
+                     text_of(block.place()), block.launch().kernel.name, does,
+                     name_of(running, block, at), whose, did);
+  end = "; " + advice;
 }
 
 void KernelChecker::beyond_array(const std::string& what, const std::string& line) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -14,6 +15,7 @@
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "cuda/check/findings.h"
@@ -126,7 +128,12 @@ class KernelChecker final : public Checker {
   void settle(Running& running, const Block& block);
   void race(Running& running, const Block& block, Kind kind, const char* at, const Access& one,
             bool writes, const Access& other, bool other_writes);
+  // What is said of a race between its two lines, and behind.
+  void words_of_race(Running& running, const Block& block, Kind kind, const char* at,
+                     const Access& one, bool writes, const Access& other, bool other_writes,
+                     std::string& text, std::string& end);
   void tell_unwritten(Running& running, const Block& block);
+  void tell_reads_of_atomics();
   std::string name_of(const Running& running, const Block& block, const char* at) const;
   // Whether a finding is new at these lines; code of one line may stand at several places.
   bool is_new(Cause cause, std::uintptr_t code, std::uintptr_t other = 0);
@@ -142,6 +149,17 @@ class KernelChecker final : public Checker {
   std::unordered_map<const char*, Stamp> released_;  // by the address of a word
   std::unordered_map<const Block*, std::unique_ptr<Running>> running_;
   std::vector<Argument> arguments_;
+  // Plain reads of what others change atomically: races, but for those by which a loop of
+  // compare-and-swap begins. Which they are is known when the launch is over.
+  struct ReadOfAtomic {
+    std::uint32_t read = 0;  // the site
+    std::uintptr_t code = 0;
+    std::uintptr_t other = 0;
+    std::string text;  // behind the line
+    std::string end;   // behind the other line
+  };
+  std::map<std::pair<std::uint32_t, std::uint32_t>, ReadOfAtomic> reads_of_atomics_;
+  std::unordered_set<std::uint32_t> begins_loop_;  // sites
   std::vector<std::uintptr_t> sites_{0};
   std::unordered_map<std::uintptr_t, std::uint32_t> numbers_;
   std::set<std::tuple<Cause, std::uintptr_t, std::uintptr_t>> seen_;  // places of code

@@ -232,6 +232,7 @@ class Compilation {
     how.relocatable = options_.relocatable;
     how.contract = contracts();
     how.check = options_.check;
+    how.toolkit_folders = {toolkit_.folder + "/include/"};
     std::error_code error;
     how.host_folders.push_back(fs::weakly_canonical(toolkit_.folder + "/include/", error).string());
     // A header may have an instruction that nobody reaches: refused where it runs.

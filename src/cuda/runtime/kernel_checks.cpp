@@ -43,6 +43,11 @@ std::optional<Known> loaded_part(const void* address) {
           if (wanted.address < begin || wanted.address >= begin + part.p_memsz) continue;
           const auto* first = reinterpret_cast<const char*>(begin);  // NOLINT
           wanted.found = Known{first, first + part.p_memsz, Kind::kQuiet};
+          // Variables of a device lie among others where a program may write.
+          if (part.p_type == PT_TLS || (part.p_flags & PF_W) != 0) {
+            const auto* at = reinterpret_cast<const char*>(wanted.address);  // NOLINT
+            wanted.found = Known{at, at + 1, Kind::kQuiet};
+          }
           return 1;
         }
         return 0;
@@ -216,6 +221,18 @@ void torchport_cuda_note_shared(const volatile void* address, std::size_t bytes,
   if (the_checker != nullptr)
     the_checker->note_shared(static_cast<const char*>(const_cast<const void*>(address)), bytes,
                              name, element);
+}
+
+void torchport_cuda_check_copy(const volatile void* to, const volatile void* from,
+                               std::size_t bytes) {
+  if (the_checker == nullptr || bytes == 0) return;
+  const auto code = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
+  const auto tell = [&](const volatile void* at, unsigned flags) {
+    the_checker->access(static_cast<const char*>(const_cast<const void*>(at)), bytes,
+                        flags | check::kUnaligned, code);
+  };
+  if (from != nullptr) tell(from, 0);
+  tell(to, check::kWrite);
 }
 
 void torchport_cuda_note_arguments(const NotedArgument* first, std::size_t count) {

@@ -29,6 +29,9 @@ constexpr std::string_view kContract = "__attribute__((optimize(\"fp-contract=fa
 constexpr std::array<std::string_view, 7> kDropped{
     "__host__",          "__device__", "__managed__",    "__constant__",
     "__grid_constant__", "__tile__",   "__inline_hint__"};
+// Functions of the host's library that copy, or fill.
+constexpr std::array<std::string_view, 6> kCopies{
+    "memcpy", "memmove", "memset", "__builtin_memcpy", "__builtin_memmove", "__builtin_memset"};
 // These have an argument.
 constexpr std::array<std::string_view, 5> kDroppedCalls{
     "__launch_bounds__", "__maxnreg__", "__cluster_dims__", "__block_size__", "__local_maxnreg__"};
@@ -101,6 +104,8 @@ class Rewriter {
   void name(std::size_t i) {
     const std::string_view it = word(i);
     if (it.size() < 3) return;
+    if (options_.check && is_one_of(it, kCopies) && is(i + 1, "(") && !scopes_.is_namespace(i))
+      copy(i, it);
     if (it[0] == '_' && it[1] == '_') {
       specifier(i, it);
     } else if (const std::string_view function = asked_by(it); !function.empty()) {
@@ -113,6 +118,23 @@ class Rewriter {
     }
     if (it == "asm" || it == "__asm__" || it == "__asm") assembler(i);
     if (options_.check && i < device_end_ && (it == "new" || it == "delete")) on_heap(i, it);
+  }
+
+  // A function of the host's library that uses memory: a checker is told before. Not in the headers
+  // of the host.
+  void copy(std::size_t i, std::string_view it) {
+    if (is(i - 1, ".") || (is(i - 1, ">") && is(i - 2, "-"))) return;
+    if (i >= device_end_ && !is_of_toolkit(line_of(text_, tokens_[i].begin).file)) return;
+    std::size_t begin = i;
+    if (is(i - 1, ":") && is(i - 2, ":")) begin = is(i - 3, "std") ? i - 3 : i - 2;
+    if (begin < i && begin >= 2 && is(begin - 1, ":") && is(begin - 2, ":")) begin -= 2;
+    const std::string_view name = it.starts_with("__builtin_") ? it.substr(10) : it;
+    edits_.replace(tokens_[begin].begin, tokens_[i].end, fmt::format("{}checked_{}", kNames, name));
+  }
+  [[nodiscard]] bool is_of_toolkit(const std::string& file) const {
+    if (file.ends_with("torchport/kernel.h")) return false;  // it has the checked ones
+    return std::any_of(options_.toolkit_folders.begin(), options_.toolkit_folders.end(),
+                       [&](const std::string& folder) { return file.starts_with(folder); });
   }
 
   // new and delete of a device's function, so that a checker knows of their memory.
@@ -128,10 +150,11 @@ class Rewriter {
     while (end < tokens_.size() && !is(end, ";"))
       end = is_closed(end) ? tokens_[end].partner + 1 : end + 1;
     if (end >= tokens_.size() || end == begin) return;
-    const std::string what =
-        without_lines(text_.substr(tokens_[begin].begin, tokens_[end].begin - tokens_[begin].begin));
-    edits_.insert(tokens_[i].begin, fmt::format("{{ {}forget_new({}); ", kNames, what));
-    edits_.insert(tokens_[end].end, " }");
+    const std::string what = without_lines(
+        text_.substr(tokens_[begin].begin, tokens_[end].begin - tokens_[begin].begin));
+    edits_.insert(tokens_[i].begin,
+                  fmt::format("{{ const volatile void* torchport_gone = {}; ", what));
+    edits_.insert(tokens_[end].end, fmt::format(" {}forget_new(torchport_gone); }}", kNames));
   }
 
   // The body of a function that only a device calls.
@@ -141,7 +164,8 @@ class Rewriter {
     std::size_t at = declared.end;
     while (at < tokens_.size() && !is(at, "{") && !is(at, ";"))
       at = is(at, "(") && is_closed(at) ? tokens_[at].partner + 1 : at + 1;
-    if (is(at, "{") && is_closed(at)) device_end_ = std::max(device_end_, std::size_t{tokens_[at].partner});
+    if (is(at, "{") && is_closed(at))
+      device_end_ = std::max(device_end_, std::size_t{tokens_[at].partner});
   }
 
   // static alignas(16) is not C++, and __shared__ alignas(16) is CUDA's: an attribute may stand

@@ -41,6 +41,8 @@ struct RewriteOptions {
   bool contract = true;
   // A checker of kernels is told of shared variables and of arguments.
   bool check = false;
+  // Folders of headers whose copies are those of devices, for a checker.
+  std::vector<std::string> toolkit_folders{};
   // Folders whose files have assembler for the host; without links in their paths.
   std::vector<std::string> host_folders{"/usr/"};
   // The C++ of an assembler statement that is not empty.

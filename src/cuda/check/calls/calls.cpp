@@ -139,7 +139,8 @@ TORCHPORT_CALL void __ubsan_handle_out_of_bounds(const Bounds* data, unsigned lo
   if (torchport_cuda_walk != nullptr)
     torchport_cuda_check_index(data->at.file, data->at.line, &data->array->name[0], index);
 }
-// Only an access has to be aligned, to 16 bytes at most; a reference or a member may be of any type.
+// Only an access has to be aligned, to 16 bytes at most; a reference or a member may be of any
+// type.
 TORCHPORT_CALL void __ubsan_handle_type_mismatch_v1(const Mismatch* data, unsigned long address) {
   constexpr unsigned char kStore = 1;
   constexpr unsigned kWidest = 4;

@@ -286,9 +286,27 @@ void note_arguments(T... arguments) {
 struct KernelHeap {};
 extern "C" TORCHPORT_CUDA_API void* torchport_cuda_new(std::size_t bytes);
 extern "C" TORCHPORT_CUDA_API void torchport_cuda_forget_new(const volatile void* data);
-template <class T>
-void forget_new(T* data) {
+inline void forget_new(const volatile void* data) {
   torchport_cuda_forget_new(data);
+}
+// Copies in kernels that were built for checks; the checker is told of them before. `from` may be
+// null: only `to` is written.
+extern "C" TORCHPORT_CUDA_API void torchport_cuda_check_copy(const volatile void* to,
+                                                             const volatile void* from,
+                                                             std::size_t bytes);
+inline __attribute__((always_inline)) void* checked_memcpy(void* to, const void* from,
+                                                           std::size_t bytes) {
+  if (torchport_cuda_walk != nullptr) torchport_cuda_check_copy(to, from, bytes);
+  return __builtin_memcpy(to, from, bytes);
+}
+inline __attribute__((always_inline)) void* checked_memmove(void* to, const void* from,
+                                                            std::size_t bytes) {
+  if (torchport_cuda_walk != nullptr) torchport_cuda_check_copy(to, from, bytes);
+  return __builtin_memmove(to, from, bytes);
+}
+inline __attribute__((always_inline)) void* checked_memset(void* to, int value, std::size_t bytes) {
+  if (torchport_cuda_walk != nullptr) torchport_cuda_check_copy(to, nullptr, bytes);
+  return __builtin_memset(to, value, bytes);
 }
 
 // A variable of a device: its address and size, for the functions that take symbols. `constant`: it
