@@ -82,6 +82,18 @@ def test_a_program_may_have_its_own_copy_of_cccl(tmp_path: Path) -> None:
     assert str(own / "target") in listed
 
 
+def test_a_kernel_is_of_the_architecture_that_it_was_compiled_for(tmp_path: Path) -> None:
+    """cub chooses by it among its settings; a device may be newer."""
+    (tmp_path / "a.cu").write_text(
+        "#include <cstdio>\n" + KERNEL + "int main() {\n  cudaFuncAttributes a;\n"
+        '  cudaFuncGetAttributes(&a, k);\n  std::printf("%d %d", a.ptxVersion, a.binaryVersion);\n}\n'
+    )
+    done = nvcc("-arch=sm_75", tmp_path / "a.cu", "-o", tmp_path / "a")
+    assert done.returncode == 0, done.stderr
+    run = subprocess.run([tmp_path / "a"], capture_output=True, text=True, check=True, timeout=60)
+    assert run.stdout == "75 75"
+
+
 def test_errors_are_at_the_lines_of_the_user(tmp_path: Path) -> None:
     source = tmp_path / "a.cu"
     source.write_text(

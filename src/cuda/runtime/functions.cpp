@@ -67,7 +67,10 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
   attributes->maxThreadsPerBlock =
       kernel.bounds.threads != 0 ? static_cast<int>(kernel.bounds.threads) : 1024;
   attributes->numRegs = kRegisters;
-  attributes->ptxVersion = attributes->binaryVersion = profile.major * 10 + profile.minor;
+  // cub chooses by it among what was compiled.
+  attributes->ptxVersion = attributes->binaryVersion =
+      kernel.architecture == 0 ? profile.major * 10 + profile.minor
+                               : static_cast<int>(kernel.architecture / 10);
   attributes->maxDynamicSharedSizeBytes = static_cast<int>(most_dynamic_shared(kernel));
   attributes->preferredShmemCarveout = settings.carveout;
   const ::dim3& cluster = kernel.bounds.cluster;

@@ -54,6 +54,7 @@ struct Kernel {
   Bounds bounds;
   bool flushes_denormals = false;  // -ftz=true
   bool checked = false;            // its accesses are told to the checker of kernels
+  unsigned architecture = 0;       // that it was compiled for, as __CUDA_ARCH__
 };
 
 // The walk of the thread that runs here; none on the host.
@@ -227,13 +228,18 @@ void run_kernel(const char* name, const Body& body, Bounds bounds = {},
 #else
   constexpr bool kFlushes = false;
 #endif
+#ifdef __CUDA_ARCH__
+  constexpr unsigned kArchitecture = __CUDA_ARCH__;
+#else
+  constexpr unsigned kArchitecture = 0;
+#endif
 #ifdef __TORCHPORT_CHECK__
   constexpr bool kChecked = true;
 #else
   constexpr bool kChecked = false;
 #endif
   run_grid({name, kThreads, sizeof(Body), &copy_body<Body>, &destroy_body<Body>,
-            &SharedBytes<Tag>::value, bounds, kFlushes, kChecked},
+            &SharedBytes<Tag>::value, bounds, kFlushes, kChecked, kArchitecture},
            &body);
 }
 
