@@ -16,4 +16,10 @@ TORCHPORT_CUDA_API void torchport_cuda_check_index(const char* file, unsigned li
 TORCHPORT_CUDA_API void torchport_cuda_check_alignment(const char* file, unsigned line,
                                                        const char* type, unsigned long long bytes,
                                                        const void* address);
+
+// For Triton's kernels, which Python interprets: a finding, if its key is new for its cause (a
+// number of Cause), and a launch that was checked.
+TORCHPORT_CUDA_API void torchport_cuda_add_finding(unsigned cause, const char* key,
+                                                   const char* text);
+TORCHPORT_CUDA_API void torchport_cuda_count_launch();
 }

@@ -77,6 +77,10 @@ class KernelChecker final : public Checker {
 
   [[nodiscard]] Findings& findings() { return findings_; }
   [[nodiscard]] std::uint64_t launches() const { return launches_; }
+  void count_launch() {
+    const std::scoped_lock lock(mutex_);
+    ++launches_;
+  }
 
  private:
   struct Shared {

@@ -214,6 +214,18 @@ void torchport_cuda_check_alignment(const char* file, unsigned line, const char*
         fmt::format("{}:{}", file, line));
 }
 
+void torchport_cuda_add_finding(unsigned cause, const char* key, const char* text) {
+  using namespace torchport::cuda::check;
+  if (the_checker == nullptr || cause >= kCauses) return;
+  const auto which = static_cast<Cause>(cause);
+  if (the_checker->findings().is_new(which, std::hash<std::string>()(key)))
+    the_checker->findings().print(which, text);
+}
+
+void torchport_cuda_count_launch() {
+  if (the_checker != nullptr) the_checker->count_launch();
+}
+
 namespace torchport::cuda {
 
 void torchport_cuda_note_shared(const volatile void* address, std::size_t bytes, const char* name,

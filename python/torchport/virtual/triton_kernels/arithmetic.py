@@ -136,7 +136,9 @@ def builder_class(interpreter: Any) -> Any:
         ) -> Handle:
             wanted = np_dtype(ptr.get_element_ty())
             everywhere = np.ones(ptr.data.shape, bool)
-            if not memory.usable(ptr.data, everywhere, wanted.itemsize, writes=True).all():
+            if not memory.usable(
+                ptr.data, everywhere, wanted.itemsize, writes=True, atomic=True
+            ).all():
                 raise errors.IllegalAccess("its atomic_cas is past the end of a tensor")
             swapped = interpreter._interpreter.atomic_cas(
                 ptr.data, *(operations.whole(one.data, ptr.data.shape, wanted) for one in (cmp, val)),
@@ -153,7 +155,9 @@ def builder_class(interpreter: Any) -> Any:
                 np.ascontiguousarray(np.broadcast_to(one, shape))
                 for one in (ptr.data, val.data, mask.data)
             )
-            where = memory.usable(ptrs, where, np_dtype(dtype).itemsize, writes=True)
+            where = memory.usable(
+                ptrs, where, np_dtype(dtype).itemsize, writes=True, atomic=True
+            )
             if formats.is_stored_as_integers(dtype.name) and op == ir.ATOMIC_OP.FADD:
                 return self._add_one_by_one(ptrs, data, where, dtype)
             result = interpreter._interpreter.atomic_rmw(

@@ -12,7 +12,7 @@ import numpy as np
 
 from torchport.virtual.kernels import KernelNotSupported
 from torchport.virtual.torch_c_shim._native import ops
-from torchport.virtual.triton_kernels import errors, memory, programs
+from torchport.virtual.triton_kernels import checking, errors, memory, programs
 from torchport.virtual.triton_kernels.language import Interpreted
 
 _NOTE = (
@@ -268,7 +268,7 @@ def _run(
     language: Interpreted, kernel: Any, values: dict[str, Any], sizes: tuple[int, int, int],
     options: Any, backend: Any, blocks: Any, device: int,
 ) -> None:  # fmt: skip
-    builder = language.builder
+    builder, check = language.builder, None
     before = (builder.grid_idx, builder.grid_dim)
     if _state["running"] == 0:
         language.enter()
@@ -281,9 +281,12 @@ def _run(
         memory.start(blocks)
         program = _program_of(kernel)
         x, y, z = sizes
+        check = _checked_launch(language, kernel, sizes)
         with np.errstate(all="ignore"):
             for number in range(x * y * z):
                 builder.grid_idx = (number % x, number // x % y, number // (x * y))
+                if check is not None:
+                    check.next_program(number, builder.grid_idx)
                 program(**values)
     except KernelNotSupported:
         raise
@@ -298,10 +301,28 @@ def _run(
             error.add_note(f"torchport: it happened at {where}, in program {builder.grid_idx}")
         raise _Failed(error) from None
     finally:
+        if check is not None:
+            checking.done()
         _state["running"] -= 1
         builder.grid_idx, builder.grid_dim = before
         if _state["running"] == 0:
             language.leave()
+
+
+def _checked_launch(
+    language: Interpreted, kernel: Any, sizes: tuple[int, int, int]
+) -> checking.Launch | None:
+    """What `torchport run --check-kernels` notes of a launch."""
+    if not checking.CHECKED:
+        return None
+    load = language.interpreter._interpreter.load
+
+    def values(addresses: Any, kind: Any) -> Any:
+        return load(addresses, np.ones(addresses.shape, bool), np.zeros(addresses.shape, kind), kind)
+
+    launch = checking.Launch(kernel.__name__, values, sizes=sizes)
+    checking.begin(launch)
+    return launch
 
 
 def _fail_on_device(kernel: Any, device: int, where: str, message: str) -> None:

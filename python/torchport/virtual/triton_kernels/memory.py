@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from torchport.virtual.triton_kernels import errors
+from torchport.virtual.triton_kernels import checking, errors
 
 Array = Any
 # What the allocator asks the driver for at a time (c10/core/AllocatorConfig.h, kSmallBuffer): up to here
@@ -51,6 +51,11 @@ class Known:
         if not starts.size:
             return np.zeros(pointers.shape, bool)
         return (at >= 0) & (pointers + np.uint64(size) <= ends[np.maximum(at, 0)])
+
+    def block(self, address: int) -> tuple[int, int]:
+        """The block that holds an address which one holds."""
+        at = bisect.bisect_right(self.starts, address) - 1
+        return self.starts[at], self.ends[at]
 
     def is_near(self, low: int, high: int) -> bool:
         """Whether a real device has memory there, because a block is near."""
@@ -91,11 +96,21 @@ def _add_other_tensors() -> None:
     _state["complete"] = True
 
 
-def usable(pointers: Array, mask: Array, size: int, writes: bool) -> Array:
+def usable(
+    pointers: Array, mask: Array, size: int, writes: bool, atomic: bool = False
+) -> Array:
     """The mask without the elements, of `size` bytes, that lie outside of all tensors.
 
     Raises IllegalAccess for an address at which a real device has no memory.
     """
+    where = _usable(pointers, mask, size, writes)
+    launch = checking.running()
+    if launch is not None and where.any():
+        launch.access(pointers[where], size, writes, atomic, _known.block)
+    return where
+
+
+def _usable(pointers: Array, mask: Array, size: int, writes: bool) -> Array:
     mask = np.broadcast_to(mask, pointers.shape)
     used = pointers[mask]
     if used.size == 0 or _known.holds(int(used.min()), int(used.max()) + size):
@@ -113,7 +128,10 @@ def usable(pointers: Array, mask: Array, size: int, writes: bool) -> Array:
                 f"it {'stores' if writes else 'loads'} {size} bytes at {address:#x}, which is in no "
                 "tensor of the device"
             )
-    if writes:
+    launch = checking.running()
+    if launch is not None:
+        launch.beyond(int(outside.min()), size, writes)
+    elif writes:
         _tell(int(outside.max()), size)
     result = mask.copy()
     result[mask] = inside
