@@ -88,3 +88,50 @@ def test_what_is_right_is_left_alone(program, name: str) -> None:
 
 def test_there_are_more_than_forty_bugs() -> None:
     assert len(cases()) > 40
+
+
+BESIDE_TORCH = """
+import ctypes, pathlib, torch
+from torchport import _runtimes
+from torchport.virtual.kernels import extensions
+extensions.load_libraries(_runtimes.find(_runtimes.Torch.at(pathlib.Path(torch.__file__).parent)))
+library = ctypes.CDLL("{library}")
+x = torch.arange(60.0, device="cuda").reshape(12, 5)
+y = torch.empty(3, 20, device="cuda")
+error = library.shift(ctypes.c_void_p(y.data_ptr()), ctypes.c_void_p(x.data_ptr()), {count})
+print(error, y.flatten()[-1].item(), flush=True)
+"""
+
+
+@pytest.mark.parametrize("count", [60, 61])
+def test_a_tensor_is_named_with_its_shape(tmp_path: Path, count: int) -> None:
+    (tmp_path / "shift.cu").write_text(
+        "__global__ void copies(float* to, const float* from, int n) {\n"
+        "  if (threadIdx.x < n - 1) to[threadIdx.x] = from[threadIdx.x + 1];\n}\n"
+        'extern "C" int shift(float* to, const float* from, int n) {\n'
+        "  copies<<<1, 64>>>(to, from, n);\n  return cudaDeviceSynchronize();\n}\n"
+    )
+    library = tmp_path / "shift.so"
+    command = [TORCHPORT, "nvcc", "--check-kernels", "-shared", "-Xcompiler", "-fPIC"]
+    subprocess.run([*command, tmp_path / "shift.cu", "-o", library], check=True, timeout=100)
+    (tmp_path / "program.py").write_text(BESIDE_TORCH.format(library=library, count=count))
+    run = checked(TORCHPORT.with_name("python"), tmp_path / "program.py")
+    if count == 60:
+        assert run.stdout.startswith("0 "), run.stderr
+        assert "nothing was found" in run.stderr
+        assert run.returncode == 0
+        return
+    assert (
+        "shift.cu:2: thread (59, 0, 0) of block (0, 0, 0) of copies reads 4 bytes: from[60] (0 bytes behind "
+        "the end of tensor float32[60])"
+    ) in run.stderr
+    assert run.returncode == 1
+
+
+def test_a_kernel_that_was_not_built_for_checks_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text("__global__ void k() {}\nint main() { k<<<1, 1>>>(); }\n")
+    command = [TORCHPORT, "nvcc", tmp_path / "a.cu", "-o", tmp_path / "a"]
+    subprocess.run(command, check=True, timeout=100)
+    run = checked(tmp_path / "a")
+    assert "torchport: the kernel k is not checked: build it again" in run.stderr
+    assert run.returncode == 0

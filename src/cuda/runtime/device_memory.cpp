@@ -148,6 +148,11 @@ char* DeviceMemory::new_piece() {
   return piece;
 }
 
+// With a checker there is room that belongs to nobody behind each block.
+std::size_t DeviceMemory::size_in_piece(std::size_t bytes) {
+  return rounded_up(std::max<std::size_t>(bytes, 1), kUnit) + (kernels_are_checked() ? kUnit : 0);
+}
+
 void* DeviceMemory::allocate(std::size_t bytes) {
   if (bytes > total()) return nullptr;
   if (bytes > kLargestShared) {
@@ -162,7 +167,7 @@ void* DeviceMemory::allocate(std::size_t bytes) {
   if (pieces_.empty())
     for (int i = 0; i < kFirstPieces; ++i)
       if (new_piece() == nullptr) break;
-  const std::size_t size = rounded_up(std::max<std::size_t>(bytes, 1), kUnit);
+  const std::size_t size = size_in_piece(bytes);
   for (const bool again : {false, true}) {
     for (auto& [begin, piece] : pieces_) {
       for (auto it = piece.free.begin(); it != piece.free.end(); ++it) {
@@ -188,10 +193,20 @@ void DeviceMemory::free(void* address, std::size_t bytes) {
     return;
   }
   const std::scoped_lock lock(mutex_);
+  if (!kernels_are_checked()) return free_in_piece(begin, bytes);
+  // A checker finds a use after the block was freed, as long as nothing else lies there.
+  constexpr std::size_t kKept = 256;
+  late_.emplace_back(begin, bytes);
+  if (late_.size() <= kKept) return;
+  free_in_piece(late_.front().first, late_.front().second);
+  late_.pop_front();
+}
+
+void DeviceMemory::free_in_piece(char* begin, std::size_t bytes) {
   const auto found = std::prev(pieces_.upper_bound(begin));
   auto& list = found->second.free;
   auto offset = static_cast<std::size_t>(begin - found->first);
-  std::size_t size = rounded_up(std::max<std::size_t>(bytes, 1), kUnit);
+  std::size_t size = size_in_piece(bytes);
   auto after = list.lower_bound(offset);
   if (after != list.end() && after->first == offset + size) {
     size += after->second;

@@ -7,10 +7,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "driver_types.h"
@@ -89,6 +91,8 @@ class DeviceMemory {
   };
   bool take(char* at, std::size_t bytes);
   void give(char* at);
+  static std::size_t size_in_piece(std::size_t bytes);
+  void free_in_piece(char* begin, std::size_t bytes);
   char* find_room(std::size_t bytes);
   void free_room(char* begin, std::size_t bytes);
   char* new_piece();
@@ -101,6 +105,7 @@ class DeviceMemory {
   std::map<char*, std::size_t> room_;  // addresses without memory
   char* next_ = nullptr;               // where the search for room goes on
   std::map<char*, Piece> pieces_;
+  std::deque<std::pair<char*, std::size_t>> late_;  // given back, but not used again so far
   std::map<char*, std::pair<std::size_t, std::uint64_t>>
       taken_;  // bytes, and the number of the outside
 };

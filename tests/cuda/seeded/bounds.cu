@@ -100,6 +100,13 @@ __global__ void struct_beyond(int* out, int n) {
 __global__ void volume(float* data, int depth) {
   data[(threadIdx.z * 4 + threadIdx.y) * 4 + threadIdx.x + depth * 16] = 1.0f;  // BUG 21 out of bounds
 }
+// Blocks of 1024 bytes, which lie side by side.
+__global__ void neighbours(int* out, int n) {
+  if (threadIdx.x <= n) out[threadIdx.x] = 1;  // BUG 22 out of bounds
+}
+__global__ void reused(int* out) {
+  out[threadIdx.x] = 2;  // BUG 23 use after free
+}
 __global__ void kernel_heap(int* out) {
   int* own = static_cast<int*>(malloc(4 * sizeof(int)));
   for (int k = 0; k < 4; ++k) own[k] = k;
@@ -146,6 +153,19 @@ const Case kCases[] = {
     {19, [] { misaligned_word<<<1, 4>>>(filled<int>(16), filled<char>(64)); }},
     {20, [] { struct_beyond<<<1, 8>>>(filled<int>(8), 1); }},
     {21, [] { volume<<<1, dim3(4, 4, 4)>>>(filled<float>(64), 1); }},
+    {22,
+     [] {
+       int* out = filled<int>(256);
+       filled<int>(256);
+       neighbours<<<1, 288>>>(out, 256);
+     }},
+    {23,
+     [] {
+       int* out = filled<int>(256);
+       cudaFree(out);
+       filled<int>(256);
+       reused<<<1, 256>>>(out);
+     }},
     {0, [] { kernel_heap<<<1, 4>>>(filled<int>(4)); }},
     {0,
      [] {
