@@ -433,8 +433,10 @@ bool Block::is_exchanged(const void* address) const {
 
 void Block::check_lane(unsigned lane, const Site& site) const {
   const auto* held = static_cast<const Exchange*>(running_->held);
-  if (held != nullptr && (held->arrived >> lane & 1U) == 0)
-    checker()->absent_lane(*this, lane, site);
+  if (held == nullptr || (held->mask >> lane & 1U) != 0) return;
+  // What a program does not use it may read of a lane that is not there.
+  const bool is_there = (warps_[running_->thread / kLanes].gone >> lane & 1U) == 0;
+  if (is_there) checker()->absent_lane(*this, lane, site);
 }
 
 unsigned Block::active_lanes(const void* site) {

@@ -36,7 +36,7 @@ class Checker {
   // A warp function went on though lanes of its mask, which have not ended, wait elsewhere.
   virtual void incomplete(const Block& block, unsigned warp, unsigned mask, unsigned came,
                           const Site& site) = 0;
-  // A thread reads what a lane left that is not in the mask, or did not come.
+  // A thread reads the value of a lane that is not in the mask, and has not ended.
   virtual void absent_lane(const Block& block, unsigned lane, const Site& site) = 0;
   // A kernel took memory, or gave it back.
   virtual void memory_changed(const void* begin, std::size_t bytes) = 0;
