@@ -48,3 +48,34 @@ def test_one_account_and_one_state_of_errors(tmp_path: Path) -> None:
         "CUDA error: an illegal memory access was encountered",
     ], done.stderr
     assert "torchport: kernel bad: block (0, 0, 0)" in done.stderr
+
+
+GRAPH = """
+import ctypes, pathlib, torch
+from torchport import _runtimes
+from torchport.virtual.kernels import extensions
+extensions.load_libraries(_runtimes.find(_runtimes.Torch.at(pathlib.Path(torch.__file__).parent)))
+library = ctypes.CDLL("{library}")
+x = torch.zeros(4, device="cuda", dtype=torch.int32)
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    y = x + 1
+    error = library.start(ctypes.c_void_p(x.data_ptr()))
+print(error, library.start(ctypes.c_void_p(x.data_ptr())), x.tolist())
+"""
+
+
+def test_a_kernel_in_a_graph_of_pytorch_is_refused(tmp_path: Path) -> None:
+    library = tmp_path / "beside_torch.so"
+    command = [TORCHPORT, "nvcc", "-shared", "-Xcompiler", "-fPIC", PROGRAMS / "beside_torch.cu"]
+    subprocess.run([*command, "-o", library], check=True, timeout=100)
+    (tmp_path / "program.py").write_text(GRAPH.format(library=library))
+    done = subprocess.run(
+        [TORCHPORT, "run", "-q", tmp_path / "program.py"],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.stdout == "900 0 [1, 1, 1, 1]\n", done.stderr
+    assert "the kernel bad is launched while torch.cuda.graph captures" in done.stderr

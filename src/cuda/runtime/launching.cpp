@@ -1,4 +1,5 @@
 // The calls of kernels: `<<<...>>>`, cudaLaunchKernel and its kin.
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -13,6 +14,7 @@
 #include "cuda/runtime/limits.h"
 #include "cuda/runtime/state.h"
 #include "cuda/runtime/streams.h"
+#include "runtime/device/cuda_devices.h"
 
 extern "C" {
 __attribute__((visibility("default"))) extern const char torchport_cuda_packed = 0;
@@ -173,6 +175,17 @@ void run_grid(const Kernel& kernel, const void* body) {
     return;
   }
   if (!captured && call.record == nullptr) {
+    if (const Devices* outside = devices_outside();
+        outside != nullptr && outside->version >= 2 && outside->captures()) {
+      // A replay would not run it, and its results would be those of the capture.
+      fmt::print(stderr,
+                 "torchport: the kernel {} is launched while torch.cuda.graph captures; virtual "
+                 "devices replay PyTorch's operators and Triton's kernels only. Run this part "
+                 "without a graph.\n",
+                 kernel.name);
+      noted(cudaErrorStreamCaptureUnsupported);
+      return;
+    }
     launch(kernel, body, call.sizes);
     return;
   }

@@ -36,13 +36,15 @@ struct Devices {
   // A kernel ended with an error, a cudaError_t, which has been printed. Tensors of the device are
   // lost after the next call that waits.
   void (*failed)(int device, int error, const char* kernel) = nullptr;
-  // Since version 2, for the checker of kernels. The storage of a device, or pinned memory, that
+  // Since version 2. For the checker of kernels: the storage of a device, or pinned memory, that
   // contains an address; false if there is none.
   bool (*find_bytes)(const void* address, TensorBytes* found) = nullptr;
   // The storage that contains an address, or did before it was freed, or ends near before it, with
   // words for it: "tensor float32[3, 4]". `text` has `room` bytes.
   bool (*describe_bytes)(const void* address, TensorBytes* found, char* text,
                          std::size_t room) = nullptr;
+  // Whether the work that this thread starts now becomes a part of a graph of PyTorch's.
+  bool (*captures)() = nullptr;
 };
 
 // Null if PyTorch's devices are not in the process.

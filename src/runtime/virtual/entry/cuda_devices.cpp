@@ -5,6 +5,7 @@
 #include <c10/core/Device.h>
 #include <c10/util/Exception.h>
 
+#include "runtime/virtual/core/capture.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/streams.h"
 #include "runtime/virtual/core/tensor_bytes.h"
@@ -57,7 +58,8 @@ const torchport::cuda::Devices* torchport_virtual_devices() {
       .memory = &memory,
       .failed = &failed,
       .find_bytes = &find_bytes,
-      .describe_bytes = &describe_bytes};
+      .describe_bytes = &describe_bytes,
+      .captures = &is_capturing_graph};
   return Runtime::get().kind().type == c10::DeviceType::CUDA && Runtime::get().count() > 0
              ? &kDevices
              : nullptr;
