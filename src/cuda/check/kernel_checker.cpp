@@ -317,17 +317,14 @@ void KernelChecker::check_cells(Running& running, const Block& block, const Know
   const Access now{who_is(order.block(), thread), stamp_, site, atomic};
   const char* place = at;
   bool told = false;
+  std::size_t unwritten = 0;  // bytes that no thread of the block has written
   const auto races_with = [&](const Access& one) {
     // The block before had other variables at the same place.
     if (known.kind == Kind::kShared && order.is_of_before(one)) return false;
     return one.stamp != 0 && !(one.atomic && atomic) && !order.is_before(one, thread);
   };
   shadow_.for_cells(reinterpret_cast<std::uintptr_t>(at), bytes, [&](Cell& cell, std::size_t step) {
-    if (known.kind == Kind::kShared && reads && !told && order.is_of_before(cell.write)) {
-      told = true;
-      if (running.unwritten.size() < kMostUnwritten)
-        running.unwritten.push_back({place, sites_[site], thread});
-    }
+    if (order.is_of_before(cell.write)) unwritten += step;
     if (!told && races_with(cell.write)) {
       if (writes && !atomic && !cell.write.atomic && bytes <= running.pending.before.size()) {
         Pending& pending = running.pending;
@@ -350,12 +347,15 @@ void KernelChecker::check_cells(Running& running, const Block& block, const Know
       }
       cell = {now, {}, {}};
     } else {
-      if (cell.first_read.stamp == 0 || order.is_before(cell.first_read, thread))
-        cell.first_read = now;
+      if (!races_with(cell.first_read)) cell.first_read = now;
       cell.last_read = now;
     }
     place += step;
   });
+  // A copy of a structure may copy what lies between its members, too.
+  if (known.kind == Kind::kShared && reads && unwritten >= bytes && !is_in_library(sites_[site]) &&
+      running.unwritten.size() < kMostUnwritten)
+    running.unwritten.push_back({at, bytes, sites_[site], thread});
   if (atomic) order_by(running, thread, at, flags);
   if (writes && known.kind == Kind::kGlobal && !atomic) running.order.wrote_global(thread, stamp_);
 }
@@ -442,7 +442,8 @@ void KernelChecker::race(Running& running, const Block& block, Kind kind, const 
   const std::uintptr_t code = sites_[one.site];
   const std::uintptr_t before = sites_[other.site];
   std::erase_if(running.unwritten, [&](const Unwritten& unwritten) {
-    return unwritten.at == at && (unwritten.code == code || unwritten.code == before);
+    return at >= unwritten.at && at < unwritten.at + unwritten.bytes &&
+           (unwritten.code == code || unwritten.code == before);
   });
   const bool read_of_atomic = one.atomic != other.atomic && !(one.atomic ? other_writes : writes);
   if (read_of_atomic) {

@@ -103,6 +103,7 @@ class KernelChecker final : public Checker {
   // race, which depends on the order of threads.
   struct Unwritten {
     const char* at = nullptr;
+    std::size_t bytes = 0;
     std::uintptr_t code = 0;
     unsigned thread = 0;
   };

@@ -1,6 +1,8 @@
 #include "cuda/check/lines.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <initializer_list>
 #include <map>
 #include <mutex>
 #include <string_view>
@@ -20,12 +22,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_of_toolkit(std::string_view file) {
-  for (const std::string_view part :
-       {"/lib/cuda/include/", "/cuda_cccl/include/", "/include/cccl/", "/include/c++/"})
-    if (file.find(part) != std::string_view::npos) return true;
-  return false;
+bool has_any(std::string_view file, std::initializer_list<std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
+    return file.find(part) != std::string_view::npos;
+  });
 }
+bool is_of_library(std::string_view file) {
+  return has_any(file, {"/include/cub/", "/include/thrust/", "/include/cuda/", "/cub/block/",
+                        "/cub/warp/", "/cub/device/", "/cub/agent/"});
+}
+bool is_of_toolkit(std::string_view file) {
+  return has_any(file, {"/lib/cuda/include/", "/cuda_cccl/include/", "/include/cccl/",
+                        "/include/c++/"}) ||
+         is_of_library(file);
+}
+
+struct Place {
+  std::string line;  // as it is told
+  bool in_library = false;
+};
 
 // As seen from the folder that the program runs in, if it is below.
 std::string shortened(const std::string& file) {
@@ -34,10 +49,10 @@ std::string shortened(const std::string& file) {
   return !error && file.starts_with(here) ? file.substr(here.size()) : file;
 }
 
-std::string looked_up(std::uintptr_t at) {
+Place looked_up(std::uintptr_t at) {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(at), &info) == 0 || info.dli_fname == nullptr)  // NOLINT
-    return fmt::format("0x{:x}", at);
+    return {fmt::format("0x{:x}", at), false};
   const auto base = reinterpret_cast<std::uintptr_t>(info.dli_fbase);
   const auto* head = static_cast<const ElfW(Ehdr)*>(info.dli_fbase);
   const std::uintptr_t offset = head->e_type == ET_EXEC ? at : at - base;
@@ -53,25 +68,35 @@ std::string looked_up(std::uintptr_t at) {
       if (line.empty() || line.starts_with("??")) continue;
       const std::string text(line.substr(0, line.find(" (discriminator")));
       if (first.empty()) first = text;
-      if (!is_of_toolkit(text)) return shortened(text);
+      if (!is_of_toolkit(text)) return {shortened(text), is_of_library(first)};
     }
-    if (!first.empty()) return shortened(first);
+    if (!first.empty()) return {shortened(first), is_of_library(first)};
   }
   const char* name = info.dli_sname == nullptr ? "code" : info.dli_sname;
   const auto begin = reinterpret_cast<std::uintptr_t>(info.dli_saddr);
-  return fmt::format("{}+0x{:x} of {}", name, begin == 0 ? offset : at - begin,
-                     fs::path(path).filename().string());
+  return {fmt::format("{}+0x{:x} of {}", name, begin == 0 ? offset : at - begin,
+                      fs::path(path).filename().string()),
+          false};
+}
+
+Place place_of(std::uintptr_t return_address) {
+  static std::mutex mutex;
+  static auto* const kKnown = new std::map<std::uintptr_t, Place>();
+  const std::scoped_lock lock(mutex);
+  const auto [found, is_new] = kKnown->try_emplace(return_address);
+  if (is_new)
+    found->second = return_address == 0 ? Place{"?", false} : looked_up(return_address - 1);
+  return found->second;
 }
 
 }  // namespace
 
 std::string line_of(std::uintptr_t return_address) {
-  static std::mutex mutex;
-  static auto* const kKnown = new std::map<std::uintptr_t, std::string>();
-  const std::scoped_lock lock(mutex);
-  const auto [found, is_new] = kKnown->try_emplace(return_address);
-  if (is_new) found->second = return_address == 0 ? "?" : looked_up(return_address - 1);
-  return found->second;
+  return place_of(return_address).line;
+}
+
+bool is_in_library(std::uintptr_t return_address) {
+  return place_of(return_address).in_library;
 }
 
 }  // namespace torchport::cuda::check

@@ -11,4 +11,8 @@ namespace torchport::cuda::check {
 // Takes a fraction of a second; thread safe.
 std::string line_of(std::uintptr_t return_address);
 
+// Whether the instruction is of cub, thrust or libcu++ themselves: these read memory that nobody
+// has written and discard it.
+bool is_in_library(std::uintptr_t return_address);
+
 }  // namespace torchport::cuda::check
