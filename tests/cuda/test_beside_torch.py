@@ -79,3 +79,52 @@ def test_a_kernel_in_a_graph_of_pytorch_is_refused(tmp_path: Path) -> None:
     )
     assert done.stdout == "900 0 [1, 1, 1, 1]\n", done.stderr
     assert "the kernel bad is launched while torch.cuda.graph captures" in done.stderr
+
+
+SETUP = """
+from setuptools import setup
+from torch.utils.cpp_extension import BuildExtension, CUDAExtension
+setup(
+    name="small",
+    ext_modules=[CUDAExtension("small", ["small.cu"], py_limited_api=False)],
+    cmdclass={"build_ext": BuildExtension},
+)
+"""
+SMALL = """
+#include <Python.h>
+__global__ void one(int* x) { *x = 1; }
+static PyObject* run(PyObject*, PyObject*) {
+  int *x = nullptr, value = 0;
+  cudaMalloc(&x, sizeof(int));
+  one<<<1, 1>>>(x);
+  cudaMemcpy(&value, x, sizeof(int), cudaMemcpyDeviceToHost);
+  cudaFree(x);
+  return PyLong_FromLong(value);
+}
+static PyMethodDef methods[] = {{"run", run, METH_NOARGS, ""}, {nullptr, nullptr, 0, nullptr}};
+static PyModuleDef module = {PyModuleDef_HEAD_INIT, "small", "", -1, methods};
+PyMODINIT_FUNC PyInit_small() { return PyModule_Create(&module); }
+"""
+
+
+def test_two_builds_in_one_folder_wait_for_each_other(tmp_path: Path) -> None:
+    (tmp_path / "setup.py").write_text(SETUP)
+    (tmp_path / "small.cu").write_text(SMALL)
+    run = [TORCHPORT, "run", "-q", "--", TORCHPORT.with_name("python")]
+    command = [*run, "setup.py", "-q", "build_ext", "--inplace"]
+    builds = [
+        subprocess.Popen(
+            command, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        for _ in range(2)
+    ]
+    for build in builds:
+        said, _ = build.communicate(timeout=200)
+        assert build.returncode == 0, said
+    (module,) = tmp_path.glob("small*.so")
+    assert module.name.startswith("small.torchport.")
+    program = "import torch, small; print(small.run())"
+    done = subprocess.run(
+        [*run, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.stdout == "1\n", done.stderr

@@ -111,7 +111,9 @@ def _marked(path: str) -> str:
 
 def _install_builder(extension: ModuleType) -> None:
     builder = extension.BuildExtension
-    names, options = builder.get_ext_filename, builder.finalize_options
+    names, options, build = (
+        builder.get_ext_filename, builder.finalize_options, builder.build_extensions
+    )  # fmt: skip
 
     @functools.wraps(names)
     def get_ext_filename(self: Any, ext_name: str) -> str:
@@ -127,7 +129,17 @@ def _install_builder(extension: ModuleType) -> None:
         if any(map(_needs_cuda, self.extensions or [])):
             self.build_temp = f"{self.build_temp}.{MARK}"
 
+    @functools.wraps(build)
+    def build_extensions(self: Any) -> None:
+        if not any(map(_needs_cuda, self.extensions or [])):
+            return build(self)
+        folder = Path(self.build_temp)
+        folder.mkdir(parents=True, exist_ok=True)
+        with _alone(folder):
+            return build(self)
+
     builder.get_ext_filename, builder.finalize_options = get_ext_filename, finalize_options
+    builder.build_extensions = build_extensions
 
 
 def _folder(extension: ModuleType, options: dict[str, Any]) -> Path:
