@@ -50,6 +50,12 @@ def test_time_limit_names_the_kernel(how: str, folder: Path) -> None:
     assert done.stderr == line
 
 
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_blocks_may_wait_for_later_blocks(threads: str, folder: Path) -> None:
+    done = run(build(folder, "later_blocks.cu"), OMP_NUM_THREADS=threads)
+    assert done.stdout == "3\n3\n", done.stderr
+
+
 @pytest.mark.parametrize("how", ["spins", "waits", "clocks"])
 def test_interrupt_ends_a_program(how: str, folder: Path) -> None:
     program = build(folder, "forever.cu")

@@ -192,6 +192,14 @@ int leave_signal() {
   return SIGRTMIN + 9;
 }
 
+void take_signals_of_kernels() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : kSignals) sigaddset(&set, signal);
+  sigaddset(&set, leave_signal());
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
 void describe_addresses_by(Describe function) {
   describe_address = function;
 }

@@ -27,6 +27,9 @@ std::string describe(const Fault& fault);
 // call.
 void watch_thread(Block* block);
 void forget_thread(Block* block);
+// Lets the calling thread, which was started with all signals blocked, take those that kernels
+// need.
+void take_signals_of_kernels();
 // The signal by which a thread leaves a kernel that has failed.
 int leave_signal();
 

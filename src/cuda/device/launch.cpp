@@ -12,6 +12,7 @@
 
 #include "cuda/device/block.h"
 #include "cuda/device/checker.h"
+#include "cuda/device/faults.h"
 #include "cuda/device/watch.h"
 
 namespace torchport::cuda {
@@ -88,10 +89,44 @@ struct Work {
   std::size_t users = 0;  // threads that work on it; the pool's mutex guards it
 
   void run() {
-    for (std::size_t i = next++; i < blocks && !launch->failed; i = next++)
+    for (std::size_t i = next++; i < blocks && !launch->failed; i = next++) {
       block_of_this_thread().run(*launch, block_at(i, launch->sizes.grid));
+      ++launch->blocks_done;
+    }
   }
   [[nodiscard]] bool has_blocks() const { return next < blocks && !launch->failed; }
+};
+
+// Threads beside the workers, for blocks that wait for blocks which have not begun: on a GPU those
+// run at the same time. The thread that watches launches starts them.
+class FurtherThreads {
+ public:
+  explicit FurtherThreads(Work& work) : work_(work) {
+    const std::scoped_lock lock(work.launch->mutex);
+    work.launch->start_another = [this] { start(); };
+  }
+  FurtherThreads(const FurtherThreads&) = delete;
+  FurtherThreads& operator=(const FurtherThreads&) = delete;
+  ~FurtherThreads() {
+    {
+      const std::scoped_lock lock(work_.launch->mutex);
+      work_.launch->start_another = nullptr;
+    }
+    for (std::thread& one : threads_) one.join();
+  }
+
+ private:
+  void start() {
+    constexpr std::size_t kMost = 64;
+    if (threads_.size() >= kMost || !work_.has_blocks()) return;
+    threads_.emplace_back([this] {
+      take_signals_of_kernels();
+      work_.run();
+    });
+  }
+
+  Work& work_;
+  std::vector<std::thread> threads_;
 };
 
 class Workers {
@@ -204,6 +239,7 @@ void run_watched(Launch& launch) {
   Work work;
   work.launch = &launch;
   work.blocks = blocks;
+  const FurtherThreads further(work);
   // What is checked runs in one order.
   if (blocks == 1 || count_of_workers() == 1 || checker() != nullptr ||
       blocks * block.x * block.y * block.z <= kQuickThreads) {

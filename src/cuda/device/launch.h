@@ -50,6 +50,10 @@ struct Launch {
   std::atomic<int> error = 0;
   std::string text{};
   bool interrupted = false;  // by ctrl-C
+  std::atomic<std::size_t> blocks_done = 0;
+  // Starts another thread that runs blocks, if some have not begun. `mutex` guards it; empty: there
+  // is nothing to start.
+  std::function<void()> start_another{};
 
   // Ends the launch. 0: without an error.
   void fail(int code, const std::string& why);

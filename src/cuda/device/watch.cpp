@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
+#include "cuda/device/checker.h"
 #include "cuda/device/error_codes.h"
 #include "cuda/device/faults.h"
 
@@ -24,6 +25,7 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr auto kLong = 200ms;  // from then on ctrl-C is ours
+constexpr auto kVeryLong = 10s;
 constexpr auto kLook = 50ms;
 constexpr auto kAgain = 5ms;  // while threads are to leave
 constexpr auto kRest = 1s;    // after the last launch the thread sleeps
@@ -43,7 +45,7 @@ class Watch {
  public:
   void begin(Launch& launch) {
     const std::scoped_lock lock(mutex_);
-    running_.push_back({&launch, Clock::now()});
+    running_.push_back({&launch, Clock::now(), Clock::now(), 0});
     if (!started_) {
       started_ = true;
       start();
@@ -67,6 +69,8 @@ class Watch {
   struct Entry {
     Launch* launch;
     Clock::time_point begin;
+    Clock::time_point progress;  // when a block was done, or a thread was started
+    std::size_t done;            // blocks
   };
 
   // No signal of the process is for this thread.
@@ -98,7 +102,8 @@ class Watch {
   bool look() {
     const auto now = Clock::now();
     bool leaves = false;
-    for (const Entry& one : running_) {
+    for (Entry& one : running_) {
+      help(one, now);
       const auto age = now - one.begin;
       if (age > kLong && !has_handler_) take_interrupts();
       if (limit_ > 0 && age > std::chrono::duration<double>(limit_) && !one.launch->failed)
@@ -113,6 +118,21 @@ class Watch {
       signal_threads_of(*one.launch, leave_signal());
     }
     return leaves;
+  }
+
+  // A block may wait for one that has not begun.
+  static void help(Entry& one, Clock::time_point now) {
+    const std::size_t done = one.launch->blocks_done;
+    // What is checked is slow, and runs in one order if it can.
+    const auto patience =
+        checker() == nullptr ? Clock::duration(kLong) : Clock::duration(kVeryLong);
+    if (done == one.done && now - one.progress < patience) return;
+    if (done == one.done) {
+      const std::scoped_lock lock(one.launch->mutex);
+      if (one.launch->start_another) one.launch->start_another();
+    }
+    one.done = done;
+    one.progress = now;
   }
 
   void take_interrupts() {
