@@ -53,6 +53,8 @@ def load_libraries(runtime: Path) -> None:
     """
     for name in ("libtorchport_cuda_shared_memory.so", "libtorchport_cuda.so"):
         cuda = ctypes.CDLL(str(toolkit() / "lib64" / name), mode=ctypes.RTLD_GLOBAL)
+    if CHECKED:
+        ctypes.CDLL(str(toolkit() / "lib64" / "libtorchport_cuda_check.so"), mode=ctypes.RTLD_GLOBAL)
     # Both have the same devices, and one account of memory (src/runtime/device/cuda_devices.h).
     devices = ctypes.CDLL(str(runtime / "libtorchport_virtual.so")).torchport_virtual_devices
     devices.restype = ctypes.c_void_p
