@@ -324,18 +324,18 @@ void KernelChecker::check_cells(Running& running, const Block& block, const Know
     return one.stamp != 0 && !(one.atomic && atomic) && !order.is_before(one, thread);
   };
   shadow_.for_cells(reinterpret_cast<std::uintptr_t>(at), bytes, [&](Cell& cell, std::size_t step) {
-    if (order.is_of_before(cell.write)) unwritten += step;
-    if (!told && races_with(cell.write)) {
-      if (writes && !atomic && !cell.write.atomic && bytes <= running.pending.before.size()) {
-        Pending& pending = running.pending;
-        if (pending.bytes == 0) {
-          pending = {bytes, at, {}, now, cell.write, known.kind};
-          std::memcpy(pending.before.data(), at, bytes);
-        }
-      } else {
-        told = true;
-        race(running, block, known.kind, place, now, writes, cell.write, true);
+    if (order.is_of_before(cell.write) && order.is_of_before(cell.atomic_write)) unwritten += step;
+    const bool after_plain = races_with(cell.write);
+    if (!told && after_plain && writes && !atomic && bytes <= running.pending.before.size()) {
+      Pending& pending = running.pending;
+      if (pending.bytes == 0) {
+        pending = {bytes, at, {}, now, cell.write, known.kind};
+        std::memcpy(pending.before.data(), at, bytes);
       }
+    } else if (!told && (after_plain || races_with(cell.atomic_write))) {
+      told = true;
+      race(running, block, known.kind, place, now, writes,
+           after_plain ? cell.write : cell.atomic_write, true);
     }
     if (atomic && writes && cell.last_read.who == now.who && !cell.last_read.atomic)
       begins_loop_.insert(cell.last_read.site);
@@ -345,7 +345,10 @@ void KernelChecker::check_cells(Running& running, const Block& block, const Know
         told = true;
         race(running, block, known.kind, place, now, true, *one, false);
       }
-      cell = {now, {}, {}};
+      if (atomic)
+        cell = {cell.write, now, {}, {}};
+      else
+        cell = {now, {}, {}, {}};
     } else {
       if (!races_with(cell.first_read)) cell.first_read = now;
       cell.last_read = now;

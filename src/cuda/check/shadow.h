@@ -36,6 +36,7 @@ struct Access {
 
 struct Cell {
   Access write;
+  Access atomic_write;
   // Two readers are enough to find one that is not the thread that writes. The first one is that of
   // the readers whose reads nothing orders before the reads that follow.
   Access first_read;

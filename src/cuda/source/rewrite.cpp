@@ -84,6 +84,9 @@ class Rewriter {
                               : std::string_view();
   }
   [[nodiscard]] bool is(std::size_t i, std::string_view what) const { return word(i) == what; }
+  [[nodiscard]] bool is_name(std::size_t i) const {
+    return i < tokens_.size() && tokens_[i].kind == TokenKind::kName;
+  }
   // Whether `count` tokens follow each other without a space.
   [[nodiscard]] bool joined(std::size_t i, std::size_t count) const {
     return i + count <= tokens_.size() &&
@@ -437,15 +440,21 @@ class Rewriter {
     std::size_t name = end - 1;
     if (is(end, "{") && is_closed(end)) name = end = tokens_[end].partner + 1;
     std::string notes;
-    while (end < tokens_.size() && tokens_[name].kind == TokenKind::kName) {
-      while (end < tokens_.size() && !is(end, ";") && !is(end, ","))
-        end = is_closed(end) ? tokens_[end].partner + 1 : end + 1;
+    const auto note = [&](std::size_t which) {
       if (i < kernel_end_)
         notes +=
             fmt::format(" (void)&{0}SharedVariable<torchport_kernel, {1}, sizeof({2})>::counted;",
-                        kNames, name, word(name));
+                        kNames, which, word(which));
       if (options_.check && !scopes_.is_namespace(i))
-        notes += fmt::format(" {0}note_shared({1}, \"{1}\");", kNames, word(name));
+        notes += fmt::format(" {0}note_shared({1}, \"{1}\");", kNames, word(which));
+    };
+    // Those before, of `int a, b[2], c;`.
+    for (std::size_t at = name; at > i + 2 && is(at - 1, ",") && is_name(at - 2); at -= 2)
+      note(at - 2);
+    while (end < tokens_.size() && is_name(name)) {
+      while (end < tokens_.size() && !is(end, ";") && !is(end, ","))
+        end = is_closed(end) ? tokens_[end].partner + 1 : end + 1;
+      note(name);
       if (!is(end, ",")) break;
       for (name = ++end; is(name, "*") || is(name, "&");) ++name;
       end = name + 1;

@@ -132,6 +132,35 @@ TEST_CASE("shared memory belongs to the thread of the host that runs a block") {
                  "extern __thread float s[] __asm__(\"torchport_cuda_dynamic_shared\");"));
 }
 
+TEST_CASE("each shared variable of a declaration is counted, and told to a checker") {
+  RewriteOptions options;
+  options.check = true;
+  const std::string text = rewritten(
+      "__global__ void k() { __shared__ int a, b[2], c; __shared__ Pair<int, 3> d; }", options);
+  for (const char* name : {"a", "b", "c", "d"}) {
+    CHECK(contains(text, std::string("note_shared(") + name + ", \"" + name + "\");"));
+    CHECK(contains(text, std::string("sizeof(") + name + ")>::counted;"));
+  }
+  CHECK_FALSE(contains(text, "note_shared(int"));
+}
+
+TEST_CASE("a checker is told of copies, of the heap and of arguments") {
+  RewriteOptions options;
+  options.check = true;
+  const std::string text = rewritten(
+      "__global__ void k(int* x, int) { std::memcpy(x, x + 1, 4); if (x) delete x; x = new int; }",
+      options);
+  CHECK(contains(text, "note_arguments(::torchport::cuda::noted(\"x\", x));"));
+  CHECK(contains(text, " ::torchport::cuda::checked_memcpy(x, x + 1, 4);"));
+  CHECK(contains(text,
+                 "if (x) { const volatile void* torchport_gone = x; delete x; "
+                 "::torchport::cuda::forget_new(torchport_gone); }"));
+  CHECK(contains(text, "x = new (::torchport::cuda::KernelHeap()) int;"));
+  // Not in the host's code.
+  CHECK(rewritten("int f(int* x) { delete x; memcpy(x, x, 4); }", options) ==
+        "int f(int* x) { delete x; memcpy(x, x, 4); }");
+}
+
 TEST_CASE("device code of a file has internal linkage, but for -rdc=true") {
   CHECK(rewritten("__constant__ float c[4];").starts_with(" static float c[4]; static const bool"));
   CHECK(rewritten("__device__ A& operator=(B);") == " static A& operator=(B);");
