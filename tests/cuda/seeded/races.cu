@@ -176,6 +176,18 @@ __global__ void spin(int* value, int* flag, int* out, bool fence) {
   }
 }
 
+// A counter that is set without waiting before it is used.
+__global__ void late_zero(int* out, bool wait) {
+  __shared__ int first, count;
+  if (threadIdx.x == 0) count = 0;  // BUG 20 race
+  if (wait) __syncthreads();
+  atomicAdd(&count, 1);  // BUG 20 race
+  __syncthreads();
+  if (threadIdx.x == 0) first = count;
+  __syncthreads();
+  out[threadIdx.x] = first;
+}
+
 const Case kCases[] = {
     {1, [] { reverse<<<1, 256>>>(filled<int>(256), false); }},
     {2, [] { tree<<<1, 256>>>(filled<float>(1), filled<float>(256), false); }},
@@ -199,8 +211,10 @@ const Case kCases[] = {
      }},
     {18, [] { broadcast<<<1, 64>>>(filled<int>(64), false); }},
     {19, [] { spin<<<2, 1>>>(filled<int>(1), filled<int>(1), filled<int>(1), false); }},
+    {20, [] { late_zero<<<1, 64>>>(filled<int>(64), false); }},
     {0,
      [] {
+       late_zero<<<1, 64>>>(filled<int>(64), true);
        reverse<<<1, 256>>>(filled<int>(256), true);
        tree<<<3, 256>>>(filled<float>(1), filled<float>(256), true);
        warp_tail<<<2, 64>>>(filled<float>(1), true);

@@ -10,6 +10,14 @@
 
 namespace torchport::cuda {
 
+// An exchange is no fence on a GPU, which a checker has to know. The host's compiler must not move
+// accesses over it, as programs on GPUs count on.
+#ifdef __TORCHPORT_CHECK__
+constexpr int kExchangeOrder = __ATOMIC_RELAXED;
+#else
+constexpr int kExchangeOrder = __ATOMIC_SEQ_CST;
+#endif
+
 template <std::size_t Bytes>
 struct BitsOf;
 template <>
@@ -47,7 +55,7 @@ T of_bits(Bits<T> bits) {
 
 // Replaces the value by `change` of it, and returns the value before.
 template <class T, class Change>
-T atomically(T* address, Change change) {
+TORCHPORT_OF_CALLER T atomically(T* address, Change change) {
   auto* bits = reinterpret_cast<Bits<T>*>(address);
   Bits<T> before = __atomic_load_n(bits, __ATOMIC_RELAXED);
   while (true) {
@@ -67,18 +75,18 @@ inline void maybe_waits(bool failed) {
 }
 
 template <class T>
-T compare_and_swap(T* address, T compare, T value) {
+TORCHPORT_OF_CALLER T compare_and_swap(T* address, T compare, T value) {
   auto* bits = reinterpret_cast<Bits<T>*>(address);
   Bits<T> expected = bits_of(compare);
   const bool done = __atomic_compare_exchange_n(bits, &expected, bits_of(value), false,
-                                                __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+                                                kExchangeOrder, kExchangeOrder);
   maybe_waits(!done);
   return of_bits<T>(expected);
 }
 template <class T>
-T exchange_value(T* address, T value) {
+TORCHPORT_OF_CALLER T exchange_value(T* address, T value) {
   auto* bits = reinterpret_cast<Bits<T>*>(address);
-  const Bits<T> before = __atomic_exchange_n(bits, bits_of(value), __ATOMIC_SEQ_CST);
+  const Bits<T> before = __atomic_exchange_n(bits, bits_of(value), kExchangeOrder);
   maybe_waits(before == bits_of(value));
   return of_bits<T>(before);
 }
@@ -86,9 +94,10 @@ T exchange_value(T* address, T value) {
 }  // namespace torchport::cuda
 
 // NAME, NAME_block and NAME_system for one type.
-#define TORCHPORT_ATOMIC_OF(NAME, TYPE, BODY)                                \
-  inline TYPE NAME(TYPE* address, TYPE value) BODY inline TYPE NAME##_block( \
-      TYPE* address, TYPE value) BODY inline TYPE NAME##_system(TYPE* address, TYPE value) BODY
+#define TORCHPORT_ATOMIC_OF(NAME, TYPE, BODY)                               \
+  TORCHPORT_OF_CALLER TYPE NAME(TYPE* address, TYPE value)                  \
+      BODY TORCHPORT_OF_CALLER TYPE NAME##_block(TYPE* address, TYPE value) \
+          BODY TORCHPORT_OF_CALLER TYPE NAME##_system(TYPE* address, TYPE value) BODY
 #define TORCHPORT_ATOMIC_BUILTIN(NAME, TYPE, BUILTIN) \
   TORCHPORT_ATOMIC_OF(NAME, TYPE, { return BUILTIN(address, value, __ATOMIC_RELAXED); })
 #define TORCHPORT_ATOMIC(NAME, TYPE, EXPRESSION)                                   \
@@ -130,15 +139,15 @@ TORCHPORT_ATOMIC_EXCHANGE(unsigned)
 TORCHPORT_ATOMIC_EXCHANGE(unsigned long long)
 TORCHPORT_ATOMIC_EXCHANGE(float)
 #undef TORCHPORT_ATOMIC_EXCHANGE
-#define TORCHPORT_ATOMIC_SWAP(TYPE)                                       \
-  inline TYPE atomicCAS(TYPE* address, TYPE compare, TYPE value) {        \
-    return ::torchport::cuda::compare_and_swap(address, compare, value);  \
-  }                                                                       \
-  inline TYPE atomicCAS_block(TYPE* address, TYPE compare, TYPE value) {  \
-    return ::torchport::cuda::compare_and_swap(address, compare, value);  \
-  }                                                                       \
-  inline TYPE atomicCAS_system(TYPE* address, TYPE compare, TYPE value) { \
-    return ::torchport::cuda::compare_and_swap(address, compare, value);  \
+#define TORCHPORT_ATOMIC_SWAP(TYPE)                                                    \
+  TORCHPORT_OF_CALLER TYPE atomicCAS(TYPE* address, TYPE compare, TYPE value) {        \
+    return ::torchport::cuda::compare_and_swap(address, compare, value);               \
+  }                                                                                    \
+  TORCHPORT_OF_CALLER TYPE atomicCAS_block(TYPE* address, TYPE compare, TYPE value) {  \
+    return ::torchport::cuda::compare_and_swap(address, compare, value);               \
+  }                                                                                    \
+  TORCHPORT_OF_CALLER TYPE atomicCAS_system(TYPE* address, TYPE compare, TYPE value) { \
+    return ::torchport::cuda::compare_and_swap(address, compare, value);               \
   }
 TORCHPORT_ATOMIC_SWAP(int)
 TORCHPORT_ATOMIC_SWAP(unsigned)
@@ -147,19 +156,19 @@ TORCHPORT_ATOMIC_SWAP(unsigned short)
 #undef TORCHPORT_ATOMIC_SWAP
 
 // Vectors are atomic for each element, not as a whole.
-inline float2 atomicAdd(float2* address, float2 value) {
+TORCHPORT_OF_CALLER float2 atomicAdd(float2* address, float2 value) {
   return {atomicAdd(&address->x, value.x), atomicAdd(&address->y, value.y)};
 }
-inline float4 atomicAdd(float4* address, float4 value) {
+TORCHPORT_OF_CALLER float4 atomicAdd(float4* address, float4 value) {
   return {atomicAdd(&address->x, value.x), atomicAdd(&address->y, value.y),
           atomicAdd(&address->z, value.z), atomicAdd(&address->w, value.w)};
 }
-#define TORCHPORT_ATOMIC_SCOPES(TYPE)                       \
-  inline TYPE atomicAdd_block(TYPE* address, TYPE value) {  \
-    return atomicAdd(address, value);                       \
-  }                                                         \
-  inline TYPE atomicAdd_system(TYPE* address, TYPE value) { \
-    return atomicAdd(address, value);                       \
+#define TORCHPORT_ATOMIC_SCOPES(TYPE)                                    \
+  TORCHPORT_OF_CALLER TYPE atomicAdd_block(TYPE* address, TYPE value) {  \
+    return atomicAdd(address, value);                                    \
+  }                                                                      \
+  TORCHPORT_OF_CALLER TYPE atomicAdd_system(TYPE* address, TYPE value) { \
+    return atomicAdd(address, value);                                    \
   }
 TORCHPORT_ATOMIC_SCOPES(float2)
 TORCHPORT_ATOMIC_SCOPES(float4)

@@ -147,7 +147,10 @@ constexpr unsigned kFewThreads = (1U << 11U) - 1;
 
 #ifdef __TORCHPORT_CHECK__
 #define TORCHPORT_OWN
+// What such a function does counts for the line of its caller.
+#define TORCHPORT_OF_CALLER inline __attribute__((always_inline))
 #else
+#define TORCHPORT_OF_CALLER inline
 #define TORCHPORT_OWN __restrict__
 #endif
 
