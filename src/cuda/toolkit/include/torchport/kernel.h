@@ -26,13 +26,27 @@ static_assert(__TORCHPORT_NVCC__ != 0, "the build of torchport nvcc");
 
 namespace torchport::cuda {
 
-// A walk over the threads of one block, from one thread on.
+struct Exchange;
+struct Site;
+struct Turns;
+struct WarpTurns;
+
+// A walk over the threads of one block, from one thread on; or one thread, once it has waited.
 struct Walk {
   unsigned x, y, z;  // the thread that runs
   unsigned end;      // where rows end; 0 once the walk is the stack of one thread
   ::uint3 block;
   ::dim3 block_size;
   ::dim3 grid_size;
+  // The rest is there for one thread; see torchport/turns.h.
+  bool quick;       // whether it may hand its turn to another one by itself
+  unsigned thread;  // its number
+  void* context;    // where its stack goes on
+  Walk* next;       // in a queue
+  Turns* turns;
+  WarpTurns* warp;
+  Exchange* held;    // the values that it may read
+  const Site* site;  // where it waits
 };
 
 // What __launch_bounds__ and __cluster_dims__ say of a kernel; 0: nothing.
@@ -72,7 +86,7 @@ TORCHPORT_CUDA_API bool configure(::dim3 grid, ::dim3 block, std::size_t shared 
 // Runs all blocks, or says which kernel it is (see identity_of), or does nothing if there is an
 // error.
 TORCHPORT_CUDA_API void run_grid(const Kernel& kernel, const void* body) __asm__(
-    "torchport_cuda_run_grid_2");  // a new number where what a kernel passes changes
+    "torchport_cuda_run_grid_3");  // a new number where what a kernel passes changes
 // The addresses of the arguments, if the kernel was called without them (cudaLaunchKernel).
 TORCHPORT_CUDA_API void** waiting_arguments();
 
