@@ -207,6 +207,8 @@ Fiber& Block::own() {
   Fiber& me = running();
   turns_.yields = 0;
   if (!me.one_thread) {
+    if (launch_->kernel.in_phases)
+      fail(kLaunchFailure, "a thread waits in a part of the kernel that was taken not to wait");
     if (!met_) begin_to_meet();
     me.thread = thread();
     me.one_thread = true;

@@ -69,6 +69,7 @@ struct Kernel {
   bool flushes_denormals = false;  // -ftz=true
   bool checked = false;            // its accesses are told to the checker of kernels
   unsigned architecture = 0;       // that it was compiled for, as __CUDA_ARCH__
+  bool in_phases = false;          // `threads` runs a whole block, and no thread of it waits
 };
 
 // The walk of the thread that runs here; none on the host.
@@ -233,9 +234,8 @@ void destroy_body(void* body) {
 }
 
 template <class Tag, class Body>
-void run_kernel(const char* name, const Body& body, Bounds bounds = {},
-                ::dim3 cluster = {0, 0, 0}) {
-  static constexpr void (*kThreads)(const void*, Walk&) = &run_threads<Body>;
+void start_kernel(const char* name, void (*threads)(const void*, Walk&), const Body& body,
+                  Bounds bounds, ::dim3 cluster, bool in_phases) {
   bounds.cluster = cluster;
 #ifdef __TORCHPORT_FTZ__
   constexpr bool kFlushes = true;
@@ -252,9 +252,41 @@ void run_kernel(const char* name, const Body& body, Bounds bounds = {},
 #else
   constexpr bool kChecked = false;
 #endif
-  run_grid({name, kThreads, sizeof(Body), &copy_body<Body>, &destroy_body<Body>,
-            &SharedBytes<Tag>::value, bounds, kFlushes, kChecked, kArchitecture},
+  run_grid({name, threads, sizeof(Body), &copy_body<Body>, &destroy_body<Body>,
+            &SharedBytes<Tag>::value, bounds, kFlushes, kChecked, kArchitecture, in_phases},
            &body);
+}
+
+template <class Tag, class Body>
+void run_kernel(const char* name, const Body& body, Bounds bounds = {},
+                ::dim3 cluster = {0, 0, 0}) {
+  start_kernel<Tag>(name, &run_threads<Body>, body, bounds, cluster, false);
+}
+
+// A kernel whose threads only meet at barriers that stand between loops over all of them: its body
+// runs once for a block. See cuda/source/phases.h.
+template <unsigned MostBlock, class Body>
+__attribute__((hot, noinline)) TORCHPORT_DEVICE_CODE void run_phases_of(const Body body,
+                                                                        Walk* TORCHPORT_OWN walk) {
+  const ::uint3 block{small(walk->block.x, MostBlock), walk->block.y, walk->block.z};
+  const ::dim3 block_size(small(walk->block_size.x, kFewThreads), walk->block_size.y,
+                          walk->block_size.z);
+  body(block, block_size, walk->grid_size, walk);
+}
+
+template <class Body>
+void run_phases(const void* closure, Walk& walk) {
+  const Body body = *static_cast<const Body*>(closure);
+  if (walk.block.x <= kFewBlocks)
+    run_phases_of<kFewBlocks>(body, &walk);
+  else
+    run_phases_of<~0U>(body, &walk);
+}
+
+template <class Tag, class Body>
+void run_kernel_in_phases(const char* name, const Body& body, Bounds bounds = {},
+                          ::dim3 cluster = {0, 0, 0}) {
+  start_kernel<Tag>(name, &run_phases<Body>, body, bounds, cluster, true);
 }
 
 // For kernels that were built for checks (-D__TORCHPORT_CHECK__): a __shared__ variable that a

@@ -1,0 +1,709 @@
+#include "cuda/source/phases.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace torchport::cuda {
+
+namespace {
+
+constexpr std::size_t kMostThreads = 1024;
+constexpr std::size_t kMostKept = std::size_t{96} << 10U;  // bytes of a stack
+
+using Names = std::set<std::string_view>;
+
+const Names& integers() {
+  static const Names kNames{
+      "bool",    "char",     "short",    "int",     "long",     "unsigned",  "signed",   "size_t",
+      "int8_t",  "int16_t",  "int32_t",  "int64_t", "uint8_t",  "uint16_t",  "uint32_t", "uint64_t",
+      "ssize_t", "ptrdiff_t"};
+  return kNames;
+}
+
+bool is_number_type(std::string_view word) {
+  return word == "float" || word == "double" || integers().count(word) != 0;
+}
+
+// Functions that never wait for another thread, and change nothing but what a pointer names.
+bool never_waits(std::string_view name) {
+  static const Names kNames{
+      "min",       "max",       "abs",       "fabs",      "fabsf",     "fminf",     "fmaxf",
+      "fmin",      "fmax",      "sqrt",      "sqrtf",     "rsqrt",     "rsqrtf",    "exp",
+      "expf",      "exp2f",     "exp2",      "log",       "logf",      "log2f",     "log2",
+      "log10f",    "log1pf",    "expm1f",    "sin",       "sinf",      "cos",       "cosf",
+      "tan",       "tanf",      "tanh",      "tanhf",     "sinh",      "sinhf",     "cosh",
+      "coshf",     "atan",      "atanf",     "atan2",     "atan2f",    "asin",      "asinf",
+      "acos",      "acosf",     "pow",       "powf",      "fma",       "fmaf",      "floor",
+      "floorf",    "ceil",      "ceilf",     "round",     "roundf",    "rint",      "rintf",
+      "trunc",     "truncf",    "fmod",      "fmodf",     "erf",       "erff",      "erfc",
+      "erfcf",     "isnan",     "isinf",     "isfinite",  "signbit",   "copysign",  "copysignf",
+      "hypotf",    "hypot",     "__ldg",     "__expf",    "__logf",    "__sinf",    "__cosf",
+      "__fdividef", "__frcp_rn", "__fsqrt_rn", "__fadd_rn", "__fmul_rn", "__fmaf_rn", "__mul24",
+      "__umul24",  "__popc",    "__clz",     "__ffs",     "__brev",    "__float2int_rn",
+      "__int2float_rn", "__float_as_int", "__int_as_float", "__float_as_uint", "__uint_as_float",
+      "atomicAdd", "atomicSub", "atomicMax", "atomicMin", "atomicAnd", "atomicOr",  "atomicXor",
+      "atomicInc", "atomicDec", "printf"};
+  return kNames.count(name) != 0;
+}
+
+bool is_forbidden(std::string_view word) {
+  static const Names kNames{
+      "goto",     "asm",      "__asm__", "__asm",    "class",        "struct",     "union",
+      "enum",     "using",    "typedef", "template", "operator",     "new",        "delete",
+      "throw",    "try",      "catch",   "volatile", "decltype",     "register",   "target",
+      "co_await", "co_yield", "co_return", "this",   "thread_local", "namespace",  "__volatile__",
+      "typeof",   "__typeof__", "mutable", "friend", "alignas",      "__attribute__"};
+  return kNames.count(word) != 0;
+}
+
+bool is_place(std::string_view word) {
+  return word == "threadIdx" || word == "blockIdx" || word == "blockDim" || word == "gridDim";
+}
+
+// A kernel that is not split after all.
+struct Refused {};
+
+class Splitter {
+ public:
+  Splitter(std::string_view text, const std::vector<Token>& tokens, const Scopes& scopes,
+           const KernelTokens& kernel)
+      : text_(text), tokens_(tokens), scopes_(scopes), kernel_(kernel) {
+    for (std::size_t i = kernel.body; i <= kernel.end; ++i) {
+      if (tokens[i].kind == TokenKind::kLine) {
+        const std::string_view line = raw(i);
+        require(line.find("pragma") == std::string_view::npos ||
+                line.find("unroll") != std::string_view::npos);
+      } else {
+        at_.push_back(i);
+      }
+    }
+  }
+
+  std::vector<PhaseEdit> run() {
+    for (std::size_t p = 0; p < at_.size(); ++p)
+      if (is(p, "__syncthreads")) last_barrier_ = p;
+    require(last_barrier_ > 0);
+    parameters();
+    look_for_what_waits();
+    compound(0, at_.size() - 1, true);
+    require(barriers_ == 0 && kept_bytes_ <= kMostKept);
+    std::stable_sort(edits_.begin(), edits_.end(), [](const PhaseEdit& a, const PhaseEdit& b) {
+      return a.begin != b.begin ? a.begin < b.begin : (a.end == a.begin) > (b.end == b.begin);
+    });
+    return std::move(edits_);
+  }
+
+ private:
+  // What a thread knows of itself.
+  struct Local {
+    std::string_view name;
+    std::size_t begin, end;  // where it is declared, and the end of its scope
+    bool is_again;           // declared anew in each phase; else kept
+    bool is_uniform;         // the same for all threads, and declared outside of the phases
+    std::string text;        // what declares it in a phase
+  };
+
+  static void require(bool condition) {
+    if (!condition) throw Refused();
+  }
+
+  // ---- tokens, by their place in at_ ----
+
+  [[nodiscard]] std::string_view raw(std::size_t token) const {
+    return text_.substr(tokens_[token].begin, tokens_[token].end - tokens_[token].begin);
+  }
+  [[nodiscard]] std::string_view word(std::size_t p) const {
+    return p < at_.size() ? raw(at_[p]) : std::string_view();
+  }
+  [[nodiscard]] bool is(std::size_t p, std::string_view what) const { return word(p) == what; }
+  [[nodiscard]] bool is_name(std::size_t p) const {
+    return p < at_.size() && tokens_[at_[p]].kind == TokenKind::kName;
+  }
+  [[nodiscard]] bool is_number(std::size_t p) const {
+    return p < at_.size() && tokens_[at_[p]].kind == TokenKind::kNumber;
+  }
+  [[nodiscard]] std::size_t begin_of(std::size_t p) const { return tokens_[at_[p]].begin; }
+  [[nodiscard]] std::size_t end_of(std::size_t p) const { return tokens_[at_[p]].end; }
+  // Whether token p and the one behind it are one operator.
+  [[nodiscard]] bool joined(std::size_t p) const {
+    return p + 1 < at_.size() && end_of(p) == begin_of(p + 1);
+  }
+  [[nodiscard]] bool is_two(std::size_t p, std::string_view two) const {
+    return joined(p) && is(p, two.substr(0, 1)) && is(p + 1, two.substr(1, 1));
+  }
+  [[nodiscard]] std::size_t partner(std::size_t p) const {
+    const std::size_t token = tokens_[at_[p]].partner;
+    const auto found = std::lower_bound(at_.begin(), at_.end(), token);
+    require(found != at_.end() && *found == token && token != at_[p]);
+    return static_cast<std::size_t>(found - at_.begin());
+  }
+  [[nodiscard]] bool opens(std::size_t p) const { return is(p, "(") || is(p, "[") || is(p, "{"); }
+  [[nodiscard]] bool is_member(std::size_t p) const {
+    return p > 0 && (is(p - 1, ".") || (p > 1 && is_two(p - 2, "->")));
+  }
+  [[nodiscard]] bool has(std::size_t begin, std::size_t end, std::string_view what) const {
+    for (std::size_t p = begin; p < end; ++p)
+      if (is(p, what)) return true;
+    return false;
+  }
+  // Whether a value ends before token p, so that an operator there has two operands.
+  [[nodiscard]] bool is_behind_value(std::size_t p) const {
+    return p > 0 && ((is_name(p - 1) && !is(p - 1, "return")) || is_number(p - 1) ||
+                     is(p - 1, ")") || is(p - 1, "]"));
+  }
+  // The text of tokens [begin, end), on one line.
+  [[nodiscard]] std::string joined_text(std::size_t begin, std::size_t end) const {
+    std::string all;
+    for (std::size_t p = begin; p < end; ++p) {
+      if (p > begin && !joined(p - 1)) all += ' ';
+      all += word(p);
+    }
+    return all;
+  }
+
+  void replace(std::size_t from, std::size_t to, std::string with) {
+    edits_.push_back({begin_of(from), end_of(to), std::move(with)});
+  }
+  void insert(std::size_t at, std::string what) { edits_.push_back({at, at, std::move(what)}); }
+
+  // ---- what the whole kernel must be ----
+
+  void parameters() {
+    std::size_t begin = kernel_.open + 1;
+    for (std::size_t i = begin; i <= kernel_.close; ++i) {
+      if (raw(i) == "(" || raw(i) == "[" || raw(i) == "<" || raw(i) == "&" || raw(i) == "." ||
+          tokens_[i].kind == TokenKind::kLine)
+        require(i == kernel_.close);
+      if (raw(i) != "," && i != kernel_.close) continue;
+      if (i > begin) parameter(begin, i);
+      begin = i + 1;
+    }
+  }
+
+  void parameter(std::size_t begin, std::size_t end) {
+    const std::string_view name = raw(end - 1);
+    require(tokens_[end - 1].kind == TokenKind::kName && end - begin > 1 && !is_number_type(name));
+    bool is_pointer = false;
+    bool is_scalar = true;
+    for (std::size_t i = begin; i + 1 < end; ++i) {
+      require(raw(i) != "volatile");
+      if (raw(i) == "*") is_pointer = true;
+      if (raw(i) != "const" && !is_number_type(raw(i))) is_scalar = false;
+    }
+    require(is_pointer || is_scalar);
+    require(!is_changed(name, 0, at_.size()));
+    (is_pointer ? pointers_ : scalars_).insert(name);
+    for (std::size_t i = begin; i + 1 < end; ++i)
+      if (raw(i) == "float" || raw(i) == "double") floats_.insert(name);
+  }
+
+  void look_for_what_waits() {
+    for (std::size_t p = 1; p + 1 < at_.size(); ++p) {
+      const std::string_view it = word(p);
+      if (is_name(p)) {
+        require(!is_forbidden(it) && it.substr(0, 9) != "torchport");
+        if (it.substr(0, 2) == "__") {
+          const bool known = never_waits(it) || it == "__shared__" || it == "__restrict__" ||
+                             it == "__restrict" || it == "__syncthreads";
+          require(known);
+        }
+        if (it == "__syncthreads") ++barriers_;
+        if (is_place(it)) require(is(p + 1, ".") && !is_member(p) && !is(p - 1, ":"));
+      }
+      if (it == "(") call(p);
+      if (it == "[")
+        require((is_name(p - 1) && !is(p - 1, "return")) || is(p - 1, "]") || is(p - 1, ")"));
+      if (it == "{")
+        require(is(p - 1, ")") || is(p - 1, ";") || is(p - 1, "{") || is(p - 1, "}") ||
+                is(p - 1, "else") || is(p - 1, "do") || is(p - 1, "=") || is(p - 1, ",") ||
+                is(p - 1, ":"));
+      if (it == "&") reference(p);
+    }
+  }
+
+  // Whether what a parenthesis follows may be there.
+  void call(std::size_t p) {
+    const std::string_view name = word(p - 1);
+    if (is(p - 1, "]")) throw Refused();
+    if (is(p - 1, ")")) {
+      // A cast, (float)(x), or a condition and a statement.
+      const std::size_t open = partner(p - 1);
+      if (open > 0 && (is(open - 1, "if") || is(open - 1, "for") || is(open - 1, "while"))) return;
+      for (std::size_t q = open + 1; q < p - 1; ++q)
+        require(is_number_type(word(q)) || is(q, "*") || is(q, "const"));
+      return;
+    }
+    if (is(p - 1, ">")) {
+      // A comparison, or static_cast<...>(x).
+      std::size_t q = p - 1;
+      while (q > 0 && (is_name(q - 1) || is_number(q - 1) || is(q - 1, "*") || is(q - 1, ",") ||
+                       is(q - 1, ":")))
+        --q;
+      if (q > 1 && is(q - 1, "<"))
+        require(is(q - 2, "static_cast") || is(q - 2, "reinterpret_cast") ||
+                is(q - 2, "const_cast"));
+      return;
+    }
+    if (!is_name(p - 1)) return;
+    static const Names kKeywords{"if",     "for",    "while",         "switch",    "return",
+                                 "sizeof", "static_assert", "constexpr"};
+    if (kKeywords.count(name) != 0 || is_number_type(name)) return;
+    require(!is_member(p - 1));
+    if (name == "__syncthreads") return;
+    require(never_waits(name));
+    if (p > 2 && is_two(p - 3, "::")) require(p == 3 || !is_name(p - 4) || is(p - 4, "std"));
+    require(!(p > 1 && is_name(p - 2) && !is(p - 2, "return") && !is(p - 2, "else") &&
+              !is(p - 2, "do")));  // T min(x)
+  }
+
+  // References may rename what a thread has.
+  void reference(std::size_t p) const {
+    if (is_two(p, "&&") || (p > 0 && is_two(p - 1, "&&")) || is_two(p, "&=")) return;
+    if (!is_name(p + 1)) return;
+    const bool behind_type = p > 0 && (is_number_type(word(p - 1)) || is(p - 1, "auto") ||
+                                       is(p - 1, "const") || is(p - 1, ">"));
+    require(!behind_type);
+    const bool is_assigned = is(p + 2, "=") && !is_two(p + 2, "==");
+    require(!(is_behind_value(p) && (is_assigned || is(p + 2, ":") || is(p + 2, "{"))));
+  }
+
+  // Whether something may change the variable itself, not what it points to.
+  [[nodiscard]] bool is_changed(std::string_view name, std::size_t begin, std::size_t end) const {
+    for (std::size_t p = begin; p < end; ++p) {
+      if (!is(p, name) || !is_name(p) || is_member(p)) continue;
+      if (is(p + 1, "=") && !is_two(p + 1, "==")) return true;
+      if (is_two(p + 1, "++") || is_two(p + 1, "--")) return true;
+      if (p > 1 && (is_two(p - 2, "++") || is_two(p - 2, "--"))) return true;
+      static constexpr std::string_view kOperators = "+-*/%&|^";
+      if (p + 1 < at_.size() && word(p + 1).size() == 1 &&
+          kOperators.find(word(p + 1)[0]) != std::string_view::npos && joined(p + 1) &&
+          is(p + 2, "="))
+        return true;
+      if ((is_two(p + 1, "<<") || is_two(p + 1, ">>")) && joined(p + 2) && is(p + 3, "="))
+        return true;
+      const bool address = p > 0 && is(p - 1, "&") && !(p > 1 && is_two(p - 2, "&&")) &&
+                           !is_behind_value(p - 1);
+      if (address && !is(p + 1, "[")) return true;
+    }
+    return false;
+  }
+
+  // ---- expressions ----
+
+  [[nodiscard]] const Local* local(std::string_view name) const {
+    for (const Local& one : locals_)
+      if (one.name == name) return &one;
+    return nullptr;
+  }
+
+  // A number or parameter of the template, or a constant of a namespace.
+  [[nodiscard]] bool is_constant(std::string_view name) {
+    const auto known = constants_.find(name);
+    if (known != constants_.end()) return true;
+    if (unknown_.count(name) != 0) return false;
+    bool found = false;
+    for (std::size_t i = 1; i + 1 < tokens_.size(); ++i) {
+      if (tokens_[i].kind != TokenKind::kName || raw(i) != name || !is_number_type(raw(i - 1)))
+        continue;
+      if (i > kernel_.body && i < kernel_.end) continue;
+      if (is_template_parameter(i)) {
+        found = true;
+        continue;
+      }
+      if (!scopes_.is_namespace(i)) continue;
+      const Declaration declared = scopes_.declaration(i);
+      if (raw(i + 1) != "=" || scopes_.has(declared, "*") ||
+          !(scopes_.has(declared, "const") || scopes_.has(declared, "constexpr"))) {
+        found = false;
+        break;
+      }
+      found = true;
+    }
+    (found ? constants_ : unknown_).insert(name);
+    return found;
+  }
+
+  [[nodiscard]] bool is_template_parameter(std::size_t i) const {
+    if (i > kernel_.first) return false;
+    // Between `template <` and the kernel there is no body.
+    for (std::size_t k = i; k < kernel_.first; ++k)
+      if (raw(k) == ";" || raw(k) == "{" || raw(k) == "}") return false;
+    return raw(i + 1) == "," || raw(i + 1) == ">" || raw(i + 1) == "=";
+  }
+
+  // Whether an expression of integers and addresses has the same value whenever this thread asks.
+  [[nodiscard]] bool is_pure(std::size_t begin, std::size_t end, bool& uniform) {
+    for (std::size_t p = begin; p < end; ++p) {
+      const std::string_view it = word(p);
+      if (is_number(p)) {
+        const bool hexadecimal = it.substr(0, 2) == "0x" || it.substr(0, 2) == "0X";
+        if (!hexadecimal && it.find_first_of(".eEfF") != std::string_view::npos) return false;
+        continue;
+      }
+      if (is_name(p)) {
+        if (is_place(it)) {
+          if (!is(p + 1, ".") || !(is(p + 2, "x") || is(p + 2, "y") || is(p + 2, "z")))
+            return false;
+          if (it == "threadIdx") uniform = false;
+          p += 2;
+          continue;
+        }
+        if (integers().count(it) != 0 || it == "static_cast") continue;
+        if (it == "min" || it == "max") {
+          if (!is(p + 1, "(")) return false;
+          continue;
+        }
+        if (const Local* one = local(it)) {
+          if (!one->is_again) return false;
+          uniform = uniform && one->is_uniform;
+          continue;
+        }
+        if (loops_.count(it) != 0) continue;  // it is declared in the loop's body
+        if (floats_.count(it) != 0 && scalars_.count(it) != 0) return false;
+        if (scalars_.count(it) != 0 || pointers_.count(it) != 0 || is_constant(it)) continue;
+        return false;
+      }
+      static constexpr std::string_view kMarks = "+-/%()<>?:|^~!,";
+      if (it == "*" || it == "&") {
+        if (!is_behind_value(p)) return false;
+      } else if (it == "=") {
+        // Only in ==, !=, <=, >=.
+        const bool compares = is_two(p, "==") || (p > begin && joined(p - 1) &&
+                                                  (is(p - 1, "=") || is(p - 1, "!") ||
+                                                   is(p - 1, "<") || is(p - 1, ">")));
+        if (!compares) return false;
+      } else if (it.size() != 1 || kMarks.find(it[0]) == std::string_view::npos) {
+        return false;
+      }
+      if (is_two(p, "->") || is_two(p, "++") || is_two(p, "--") || is_two(p, "::")) return false;
+    }
+    return true;
+  }
+
+  // Whether all threads that run a part of a loop's head do the same.
+  [[nodiscard]] bool is_uniform(std::size_t begin, std::size_t end) const {
+    for (std::size_t p = begin; p < end; ++p) {
+      const std::string_view it = word(p);
+      if (opens(p) && !is(p, "(") && !is(p, "[")) return false;
+      if (!is_name(p) || is_member(p)) continue;
+      if (it == "threadIdx") return false;
+      if (const Local* one = local(it); one != nullptr && !(one->is_again && one->is_uniform))
+        return false;
+      if (is(p + 1, "(") && it != "min" && it != "max" && !is_number_type(it)) return false;
+    }
+    return true;
+  }
+
+  // ---- statements ----
+
+  [[nodiscard]] std::size_t behind_statement(std::size_t p) const {
+    require(p < at_.size());
+    if (is(p, "{")) return partner(p) + 1;
+    if (is(p, "if")) {
+      std::size_t open = p + 1;
+      if (is(open, "constexpr")) ++open;
+      require(is(open, "("));
+      std::size_t end = behind_statement(partner(open) + 1);
+      if (is(end, "else")) end = behind_statement(end + 1);
+      return end;
+    }
+    if (is(p, "for") || is(p, "while") || is(p, "switch")) {
+      require(is(p + 1, "("));
+      return behind_statement(partner(p + 1) + 1);
+    }
+    if (is(p, "do")) {
+      const std::size_t end = behind_statement(p + 1);
+      require(is(end, "while") && is(end + 1, "("));
+      const std::size_t last = partner(end + 1) + 1;
+      require(is(last, ";"));
+      return last + 1;
+    }
+    require(!is(p, "case") && !is(p, "default") && !is(p, "else"));
+    while (!is(p, ";")) {
+      require(p + 1 < at_.size() && !is(p, "}"));
+      p = opens(p) ? partner(p) + 1 : p + 1;
+    }
+    return p + 1;
+  }
+
+  void compound(std::size_t open, std::size_t close, bool is_body) {
+    std::size_t p = open + 1;
+    while (p < close) {
+      if (is(p, ";")) {
+        ++p;
+        continue;
+      }
+      if (is(p, "__syncthreads")) {
+        require(is(p + 1, "(") && is(p + 2, ")") && is(p + 3, ";"));
+        close_phase(begin_of(p));
+        replace(p, p + 2, "");
+        --barriers_;
+        p += 4;
+        continue;
+      }
+      const std::size_t end = behind_statement(p);
+      require(end <= close);
+      if (has(p, end, "__syncthreads"))
+        loop(p, end);
+      else if (has(p, end, "__shared__"))
+        shared(p, end);
+      else if (is_number_type(word(p)) || is(p, "const") || is(p, "constexpr"))
+        declaration(p, end, close);
+      else
+        plain(p, end, is_body);
+      p = end;
+    }
+    close_phase(begin_of(close));
+  }
+
+  // for (int k = 0; k < n; ++k) { ... } with barriers in it.
+  void loop(std::size_t p, std::size_t end) {
+    require(is(p, "for") && is(p + 1, "("));
+    const std::size_t last = partner(p + 1);
+    require(is(last + 1, "{") && partner(last + 1) + 1 == end);
+    std::size_t name = p + 2;
+    while (integers().count(word(name)) != 0) ++name;
+    require(name > p + 2 && is_name(name) && is(name + 1, "=") && !is_two(name + 1, "=="));
+    const std::string_view it = word(name);
+    require(local(it) == nullptr && scalars_.count(it) == 0 && pointers_.count(it) == 0 &&
+            loops_.count(it) == 0);
+    std::size_t depth = 0;
+    for (std::size_t q = name + 1; !is(q, ";"); ++q) {
+      require(q < last && !is(q, "{"));
+      if (opens(q)) ++depth;
+      if (is(q, ")") || is(q, "]")) --depth;
+      require(!is(q, ",") || depth > 0);
+    }
+    close_phase(begin_of(p));
+    require(is_uniform(name + 1, last));
+    // Only the loop changes its variable.
+    require(!is_changed(it, last, end));
+    loops_.insert(it);
+    compound(last + 1, end - 1, false);
+    loops_.erase(it);
+  }
+
+  void shared(std::size_t p, std::size_t end) {
+    // It has to be known in all phases; what it splits are declarations.
+    require(only_declared_);
+    close_phase(begin_of(p));
+    for (std::size_t q = p; q < end; ++q)
+      if (const Local* one = is_name(q) && !is_member(q) ? local(word(q)) : nullptr)
+        require(one->is_uniform);
+  }
+
+  void plain(std::size_t p, std::size_t end, bool is_body) {
+    const bool is_loop = is(p, "for") || is(p, "while") || is(p, "do");
+    require(is_loop || !(has(p, end, "break") || has(p, end, "continue")));
+    if (has(p, end, "return")) {
+      require(is_body && p > last_barrier_);
+      for (std::size_t q = p; q < end; ++q) {
+        if (!is(q, "return")) continue;
+        require(is(q + 1, ";"));
+        open_phase(p);
+        replace(q, q, fmt::format("goto torchport_next_{}", phase_begin_));
+        returns_ = true;
+      }
+    }
+    static const Names kStatements{"if", "for", "while", "do", "switch", "return", "static_assert"};
+    if (is_name(p) && kStatements.count(word(p)) == 0) {
+      // Not a declaration: of a type that is not known here, nothing could be kept.
+      const std::size_t q = p + 1;
+      const bool changes = is(q, "=") || is_two(q, "++") || is_two(q, "--") ||
+                           (joined(q) && is(q + 1, "=")) ||
+                           ((is_two(q, "<<") || is_two(q, ">>")) && is(q + 2, "="));
+      require(changes || is(q, "[") || is(q, ".") || is_two(q, "->") || is(q, "("));
+    } else if (!is_name(p)) {
+      require(is(p, "*") || is(p, "(") || is_two(p, "++") || is_two(p, "--") || is(p, "{"));
+    }
+    open_phase(p);
+    only_declared_ = false;
+  }
+
+  // ---- declarations ----
+
+  void declaration(std::size_t p, std::size_t end, std::size_t scope_end) {
+    bool is_const = false;
+    bool is_constexpr = false;
+    bool is_float = false;
+    std::string type;
+    std::size_t bytes = 4;
+    std::size_t q = p;
+    for (; is_number_type(word(q)) || is(q, "const") || is(q, "constexpr"); ++q) {
+      const std::string_view it = word(q);
+      is_const = is_const || it == "const";
+      is_constexpr = is_constexpr || it == "constexpr";
+      is_float = is_float || it == "float" || it == "double";
+      if (it == "const" || it == "constexpr") continue;
+      type += (type.empty() ? "" : " ") + std::string(it);
+      if (it != "int" && it != "float" && it != "bool" && it != "char") bytes = 8;
+    }
+    require(!type.empty());
+    std::string left;  // what the statement still does, in its phase
+    std::string outside;
+    bool opened = false;
+    while (true) {
+      std::string stars;
+      for (; is(q, "*") || is(q, "__restrict__") || is(q, "__restrict"); ++q)
+        if (is(q, "*")) stars += '*';
+      require(is_name(q) && !is(q, "const") && !is_member(q));
+      const std::size_t name = q++;
+      std::string extents;
+      std::size_t elements = 1;
+      for (; is(q, "["); q += 3) {
+        require(is_number(q + 1) && is(q + 2, "]"));
+        const std::string extent(word(q + 1));
+        require(extent.size() < 5 && extent.find_first_not_of("0123456789") == std::string::npos);
+        elements *= std::stoul(extent);
+        extents += "[" + extent + "]";
+      }
+      std::size_t stop = q;
+      while (!is(stop, ",") && !is(stop, ";")) {
+        require(stop < end && !is(stop, "{"));
+        stop = opens(stop) ? partner(stop) + 1 : stop + 1;
+      }
+      const bool has_value = is(q, "=");
+      require(has_value || stop == q);
+      require(extents.empty() || !has_value);
+      check_name(word(name), name, scope_end);
+      bool uniform = true;
+      const bool is_again = has_value && (!is_float || !stars.empty()) &&
+                            !is_changed(word(name), stop, scope_end) &&
+                            is_pure(q + 1, stop, uniform);
+      Local one{word(name), at_[name], at_[scope_end], is_again, uniform && is_again, {}};
+      if (is_again) {
+        const bool adds_const = !stars.empty() || !(is_const || is_constexpr);
+        one.text = fmt::format("{}{} {}{} {} = {}; ",
+                               is_constexpr ? "constexpr " : is_const ? "const " : "", type, stars,
+                               adds_const ? "const" : "", word(name), joined_text(q + 1, stop));
+        if (uniform) outside += one.text;
+      } else {
+        require(!is_constexpr);
+        // A constant may have to be one for the compiler; a value from memory is none.
+        if (is_const && stars.empty()) require(has_value && loads(q + 1, stop));
+        kept_bytes_ += kMostThreads * elements * (stars.empty() ? bytes : sizeof(void*));
+        one.text = fmt::format("auto& {} = torchport_{}[torchport_t]; ", word(name), at_[name]);
+        const bool points_to_const = is_const && !stars.empty();
+        new_arrays_ += fmt::format("{}{} {} torchport_{}[{}]{}; ", points_to_const ? "const " : "",
+                                   type, stars, at_[name], kMostThreads, extents);
+        if (has_value) left += fmt::format("{} = {}; ", word(name), joined_text(q + 1, stop));
+      }
+      locals_.push_back(std::move(one));
+      opened = opened || !is_again;
+      q = stop;
+      if (is(q, ";")) break;
+      ++q;
+    }
+    require(q + 1 == end);
+    if (opened) open_phase(p);
+    if (is_open_) {
+      before_ += outside;
+      outside.clear();
+    }
+    // One line for each line of the statement: the edit keeps the ends of lines.
+    replace(p, end - 1, outside + left);
+  }
+
+  // Whether a value comes from where a parameter points to.
+  [[nodiscard]] bool loads(std::size_t begin, std::size_t end) const {
+    for (std::size_t p = begin; p < end; ++p)
+      if (pointers_.count(word(p)) != 0 && is(p + 1, "[")) return true;
+    return false;
+  }
+
+  // One variable has this name where it is known, and none elsewhere in the kernel.
+  void check_name(std::string_view name, std::size_t declared, std::size_t scope_end) const {
+    require(!is_place(name) && local(name) == nullptr && scalars_.count(name) == 0 &&
+            pointers_.count(name) == 0 && loops_.count(name) == 0);
+    for (std::size_t p = 0; p < at_.size(); ++p)
+      if (is_name(p) && is(p, name) && !is_member(p)) require(p >= declared && p < scope_end);
+  }
+
+  // ---- phases ----
+
+  void open_phase(std::size_t p) {
+    if (is_open_) return;
+    is_open_ = true;
+    phase_begin_ = begin_of(p);
+    phase_token_ = p;
+  }
+
+  void close_phase(std::size_t at) {
+    only_declared_ = true;
+    if (!is_open_) return;
+    is_open_ = false;
+    std::size_t last = phase_token_;
+    while (last < at_.size() && begin_of(last) < at) ++last;
+    // What the phase uses, and what that uses.
+    std::string mine;
+    Names used;
+    for (std::size_t p = phase_token_; p < last; ++p)
+      if (is_name(p) && !is_member(p)) used.insert(word(p));
+    for (auto one = locals_.rbegin(); one != locals_.rend(); ++one) {
+      if (one->is_uniform || used.count(one->name) == 0) continue;
+      mine.insert(0, one->text);
+      if (!one->is_again) continue;
+      for (std::size_t p = 0; p < at_.size(); ++p) {
+        if (at_[p] != one->begin) continue;
+        for (std::size_t q = p; !is(q, ";"); ++q)
+          if (is_name(q) && !is_member(q)) used.insert(word(q));
+      }
+    }
+    insert(phase_begin_,
+           fmt::format(
+               "{}{}for (unsigned torchport_z = 0; torchport_z < blockDim.z; ++torchport_z) "
+               "for (unsigned torchport_y = 0; torchport_y < blockDim.y; ++torchport_y) {{ "
+               "torchport_walk->z = torchport_z; torchport_walk->y = torchport_y; "
+               "const ::std::size_t torchport_row = "
+               "(::std::size_t{{torchport_z}} * blockDim.y + torchport_y) * blockDim.x; "
+               "for (unsigned torchport_x = 0; torchport_x < blockDim.x; ++torchport_x) {{ "
+               "torchport_walk->x = torchport_x; const ::std::size_t torchport_t [[maybe_unused]] "
+               "= torchport_row + torchport_x; const ::uint3 threadIdx [[maybe_unused]]"
+               "{{torchport_x, torchport_y, torchport_z}}; {}{{ ",
+               before_, new_arrays_, mine));
+    insert(at, returns_ ? fmt::format("}} torchport_next_{}: ; }}}} ", phase_begin_) : "}}} ");
+    before_.clear();
+    new_arrays_.clear();
+    returns_ = false;
+  }
+
+  std::string_view text_;
+  const std::vector<Token>& tokens_;
+  const Scopes& scopes_;
+  KernelTokens kernel_;
+  std::vector<std::size_t> at_;  // the tokens of the body without the lines of the preprocessor
+  std::vector<PhaseEdit> edits_;
+  Names pointers_, scalars_, floats_;  // parameters
+  Names loops_;                        // variables of the loops around
+  Names constants_, unknown_;
+  std::vector<Local> locals_;
+  std::size_t kept_bytes_ = 0;
+  std::size_t last_barrier_ = 0;
+  std::size_t barriers_ = 0;  // that no statement was found for yet
+  // The phase that is open: where it begins, and what has to stand before it.
+  bool is_open_ = false;
+  bool only_declared_ = true;
+  bool returns_ = false;
+  std::size_t phase_begin_ = 0;
+  std::size_t phase_token_ = 0;
+  std::string before_;
+  std::string new_arrays_;
+};
+
+}  // namespace
+
+std::optional<std::vector<PhaseEdit>> phases_of(std::string_view text,
+                                                const std::vector<Token>& tokens,
+                                                const Scopes& scopes,
+                                                const KernelTokens& kernel) {
+  try {
+    return Splitter(text, tokens, scopes, kernel).run();
+  } catch (const Refused&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace torchport::cuda
