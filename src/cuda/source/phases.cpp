@@ -86,10 +86,18 @@ class Splitter {
     for (std::size_t p = 0; p < at_.size(); ++p)
       if (is(p, "__syncthreads")) last_barrier_ = p;
     require(last_barrier_ > 0);
+    template_types();
     parameters();
     look_for_what_waits();
-    compound(0, at_.size() - 1, true);
+    for (std::size_t p = 1; p <= last_barrier_; p = behind_statement(p))
+      early_end_ = behind_statement(p);
+    may_leave_ = has(0, early_end_, "return");
+    compound(0, at_.size() - 1);
     require(barriers_ == 0 && kept_bytes_ <= kMostKept);
+    if (may_leave_)
+      edits_.push_back({end_of(0), end_of(0),
+                        "bool torchport_gone[1024] = {}; unsigned torchport_left = blockDim.x * "
+                        "blockDim.y * blockDim.z; "});
     std::stable_sort(edits_.begin(), edits_.end(), [](const PhaseEdit& a, const PhaseEdit& b) {
       return a.begin != b.begin ? a.begin < b.begin : (a.end == a.begin) > (b.end == b.begin);
     });
@@ -171,6 +179,19 @@ class Splitter {
 
   // ---- what the whole kernel must be ----
 
+  // template <typename T, class U> before the kernel.
+  void template_types() {
+    std::size_t i = kernel_.first;
+    while (i > 0 && raw(i - 1) != ";" && raw(i - 1) != "{" && raw(i - 1) != "}") --i;
+    for (; i + 2 < kernel_.first; ++i)
+      if ((raw(i) == "typename" || raw(i) == "class") &&
+          (raw(i + 2) == "," || raw(i + 2) == ">" || raw(i + 2) == "="))
+        types_.insert(raw(i + 1));
+  }
+  [[nodiscard]] bool is_type(std::string_view word) const {
+    return is_number_type(word) || types_.count(word) != 0;
+  }
+
   void parameters() {
     std::size_t begin = kernel_.open + 1;
     for (std::size_t i = begin; i <= kernel_.close; ++i) {
@@ -191,13 +212,13 @@ class Splitter {
     for (std::size_t i = begin; i + 1 < end; ++i) {
       require(raw(i) != "volatile");
       if (raw(i) == "*") is_pointer = true;
-      if (raw(i) != "const" && !is_number_type(raw(i))) is_scalar = false;
+      if (raw(i) != "const" && !is_type(raw(i))) is_scalar = false;
     }
     require(is_pointer || is_scalar);
     require(!is_changed(name, 0, at_.size()));
     (is_pointer ? pointers_ : scalars_).insert(name);
     for (std::size_t i = begin; i + 1 < end; ++i)
-      if (raw(i) == "float" || raw(i) == "double") floats_.insert(name);
+      if (raw(i) != "const" && integers().count(raw(i)) == 0) floats_.insert(name);
   }
 
   void look_for_what_waits() {
@@ -233,7 +254,7 @@ class Splitter {
       const std::size_t open = partner(p - 1);
       if (open > 0 && (is(open - 1, "if") || is(open - 1, "for") || is(open - 1, "while"))) return;
       for (std::size_t q = open + 1; q < p - 1; ++q)
-        require(is_number_type(word(q)) || is(q, "*") || is(q, "const"));
+        require(is_type(word(q)) || is(q, "*") || is(q, "const"));
       return;
     }
     if (is(p - 1, ">")) {
@@ -250,7 +271,7 @@ class Splitter {
     if (!is_name(p - 1)) return;
     static const Names kKeywords{"if",     "for",    "while",         "switch",    "return",
                                  "sizeof", "static_assert", "constexpr"};
-    if (kKeywords.count(name) != 0 || is_number_type(name)) return;
+    if (kKeywords.count(name) != 0 || is_type(name)) return;
     require(!is_member(p - 1));
     if (name == "__syncthreads") return;
     require(never_waits(name));
@@ -263,7 +284,7 @@ class Splitter {
   void reference(std::size_t p) const {
     if (is_two(p, "&&") || (p > 0 && is_two(p - 1, "&&")) || is_two(p, "&=")) return;
     if (!is_name(p + 1)) return;
-    const bool behind_type = p > 0 && (is_number_type(word(p - 1)) || is(p - 1, "auto") ||
+    const bool behind_type = p > 0 && (is_type(word(p - 1)) || is(p - 1, "auto") ||
                                        is(p - 1, "const") || is(p - 1, ">"));
     require(!behind_type);
     const bool is_assigned = is(p + 2, "=") && !is_two(p + 2, "==");
@@ -429,7 +450,7 @@ class Splitter {
     return p + 1;
   }
 
-  void compound(std::size_t open, std::size_t close, bool is_body) {
+  void compound(std::size_t open, std::size_t close) {
     std::size_t p = open + 1;
     while (p < close) {
       if (is(p, ";")) {
@@ -446,14 +467,16 @@ class Splitter {
       }
       const std::size_t end = behind_statement(p);
       require(end <= close);
-      if (has(p, end, "__syncthreads"))
+      if (has(p, end, "__syncthreads") && is(p, "if"))
+        choice(p, end);
+      else if (has(p, end, "__syncthreads"))
         loop(p, end);
       else if (has(p, end, "__shared__"))
         shared(p, end);
-      else if (is_number_type(word(p)) || is(p, "const") || is(p, "constexpr"))
+      else if (is_type(word(p)) || is(p, "const") || is(p, "constexpr"))
         declaration(p, end, close);
       else
-        plain(p, end, is_body);
+        plain(p, end);
       p = end;
     }
     close_phase(begin_of(close));
@@ -482,8 +505,30 @@ class Splitter {
     // Only the loop changes its variable.
     require(!is_changed(it, last, end));
     loops_.insert(it);
-    compound(last + 1, end - 1, false);
+    compound(last + 1, end - 1);
     loops_.erase(it);
+  }
+
+  // if (blockDim.x >= 512) { ... } with barriers in it.
+  void choice(std::size_t p, std::size_t end) {
+    std::size_t open = p + 1;
+    if (is(open, "constexpr")) ++open;
+    const std::size_t last = partner(open);
+    require(is_uniform(open + 1, last));
+    for (std::size_t q = open + 1; q < last; ++q) require(!is(q, ";"));
+    close_phase(begin_of(p));
+    std::size_t begin = last + 1;
+    while (true) {
+      if (is(begin, "if") && begin > last + 1) return choice(begin, end);
+      require(is(begin, "{"));
+      const std::size_t stop = partner(begin);
+      compound(begin, stop);
+      if (!is(stop + 1, "else") || stop + 1 >= end) {
+        require(stop + 1 == end);
+        return;
+      }
+      begin = stop + 2;
+    }
   }
 
   void shared(std::size_t p, std::size_t end) {
@@ -495,18 +540,22 @@ class Splitter {
         require(one->is_uniform);
   }
 
-  void plain(std::size_t p, std::size_t end, bool is_body) {
+  void plain(std::size_t p, std::size_t end) {
     const bool is_loop = is(p, "for") || is(p, "while") || is(p, "do");
     require(is_loop || !(has(p, end, "break") || has(p, end, "continue")));
-    if (has(p, end, "return")) {
-      require(is_body && p > last_barrier_);
-      for (std::size_t q = p; q < end; ++q) {
-        if (!is(q, "return")) continue;
-        require(is(q + 1, ";"));
-        open_phase(p);
-        replace(q, q, fmt::format("goto torchport_next_{}", phase_begin_));
-        returns_ = true;
-      }
+    for (std::size_t q = p; q < end; ++q) {
+      if (!is(q, "return")) continue;
+      require(is(q + 1, ";"));
+      open_phase(p);
+      // A thread that leaves before a barrier is not there in the phases behind it.
+      const bool early = p < early_end_;
+      replace(q, q,
+              fmt::format("{}goto torchport_next_{}",
+                          early ? "{ torchport_gone[torchport_t] = true; --torchport_left; " : "",
+                          phase_begin_));
+      if (early) replace(q + 1, q + 1, "; }");
+      returns_ = true;
+      early_ = early_ || early;
     }
     static const Names kStatements{"if", "for", "while", "do", "switch", "return", "static_assert"};
     if (is_name(p) && kStatements.count(word(p)) == 0) {
@@ -529,18 +578,21 @@ class Splitter {
     bool is_const = false;
     bool is_constexpr = false;
     bool is_float = false;
+    bool is_class = false;  // or may be one
     std::string type;
     std::size_t bytes = 4;
     std::size_t q = p;
-    for (; is_number_type(word(q)) || is(q, "const") || is(q, "constexpr"); ++q) {
+    for (; is_type(word(q)) || is(q, "const") || is(q, "constexpr"); ++q) {
       const std::string_view it = word(q);
       is_const = is_const || it == "const";
       is_constexpr = is_constexpr || it == "constexpr";
-      is_float = is_float || it == "float" || it == "double";
       if (it == "const" || it == "constexpr") continue;
+      is_float = is_float || integers().count(it) == 0;
+      is_class = is_class || types_.count(it) != 0;
       type += (type.empty() ? "" : " ") + std::string(it);
       if (it != "int" && it != "float" && it != "bool" && it != "char") bytes = 8;
     }
+    if (is_class) bytes = 16;
     require(!type.empty());
     std::string left;  // what the statement still does, in its phase
     std::string outside;
@@ -587,9 +639,20 @@ class Splitter {
         kept_bytes_ += kMostThreads * elements * (stars.empty() ? bytes : sizeof(void*));
         one.text = fmt::format("auto& {} = torchport_{}[torchport_t]; ", word(name), at_[name]);
         const bool points_to_const = is_const && !stars.empty();
-        new_arrays_ += fmt::format("{}{} {} torchport_{}[{}]{}; ", points_to_const ? "const " : "",
-                                   type, stars, at_[name], kMostThreads, extents);
-        if (has_value) left += fmt::format("{} = {}; ", word(name), joined_text(q + 1, stop));
+        const bool constructs = is_class && stars.empty();
+        require(!constructs || extents.empty());
+        if (constructs)
+          new_arrays_ += fmt::format("::torchport::cuda::Kept<{}, {}> torchport_{}; ", type,
+                                     kMostThreads, at_[name]);
+        else
+          new_arrays_ +=
+              fmt::format("{}{} {} torchport_{}[{}]{}; ", points_to_const ? "const " : "", type,
+                          stars, at_[name], kMostThreads, extents);
+        const std::string value = joined_text(q + 1, has_value ? stop : q);
+        if (constructs)
+          left += fmt::format("{} = {}({}); ", word(name), type, value);
+        else if (has_value)
+          left += fmt::format("{} = {}; ", word(name), value);
       }
       locals_.push_back(std::move(one));
       opened = opened || !is_again;
@@ -662,9 +725,15 @@ class Splitter {
                "for (unsigned torchport_x = 0; torchport_x < blockDim.x; ++torchport_x) {{ "
                "torchport_walk->x = torchport_x; const ::std::size_t torchport_t [[maybe_unused]] "
                "= torchport_row + torchport_x; const ::uint3 threadIdx [[maybe_unused]]"
-               "{{torchport_x, torchport_y, torchport_z}}; {}{{ ",
-               before_, new_arrays_, mine));
-    insert(at, returns_ ? fmt::format("}} torchport_next_{}: ; }}}} ", phase_begin_) : "}}} ");
+               "{{torchport_x, torchport_y, torchport_z}}; {}{}{{ ",
+               before_, new_arrays_,
+               may_leave_ ? "if (torchport_gone[torchport_t]) continue; " : "", mine));
+    insert(at,
+           fmt::format("}}{} }}}} {}",
+                       returns_ ? fmt::format(" torchport_next_{}: ;", phase_begin_) : "",
+                       // What all threads do alike behind it, none of them does.
+                       early_ ? "if (torchport_left == 0) return; " : ""));
+    early_ = false;
     before_.clear();
     new_arrays_.clear();
     returns_ = false;
@@ -676,17 +745,21 @@ class Splitter {
   KernelTokens kernel_;
   std::vector<std::size_t> at_;  // the tokens of the body without the lines of the preprocessor
   std::vector<PhaseEdit> edits_;
-  Names pointers_, scalars_, floats_;  // parameters
+  Names types_;                        // parameters of the template
+  Names pointers_, scalars_, floats_;  // parameters; floats_: those that are not of integers
   Names loops_;                        // variables of the loops around
   Names constants_, unknown_;
   std::vector<Local> locals_;
   std::size_t kept_bytes_ = 0;
   std::size_t last_barrier_ = 0;
+  std::size_t early_end_ = 0;  // behind the statement with the last barrier
+  bool may_leave_ = false;     // threads return before it
   std::size_t barriers_ = 0;  // that no statement was found for yet
   // The phase that is open: where it begins, and what has to stand before it.
   bool is_open_ = false;
   bool only_declared_ = true;
   bool returns_ = false;
+  bool early_ = false;  // before a barrier
   std::size_t phase_begin_ = 0;
   std::size_t phase_token_ = 0;
   std::string before_;

@@ -10,10 +10,10 @@
 //     }                                                 for (threads) { ... }
 //     b[x] = v; }
 //
-// Only what cannot be wrong is split: barriers stand in the body or in loops that all threads run
-// alike; the kernel calls nothing but CUDA's functions of numbers, atomics and loads, which never
-// wait; it returns only behind its last barrier; what the threads keep from one phase to the next
-// are numbers and pointers. Every other kernel runs on fibers.
+// Only what cannot be wrong is split: barriers stand in the body, or in loops and branches that all
+// threads run alike; the kernel calls nothing but CUDA's functions of numbers, atomics and loads,
+// which never wait; what the threads keep from one phase to the next are numbers and pointers.
+// Every other kernel runs on fibers.
 #pragma once
 
 #include <cstddef>

@@ -263,6 +263,18 @@ void run_kernel(const char* name, const Body& body, Bounds bounds = {},
   start_kernel<Tag>(name, &run_threads<Body>, body, bounds, cluster, false);
 }
 
+// A variable of each thread, of a type that a template has; none is constructed.
+template <class T, std::size_t Count, bool IsPlain = std::is_arithmetic<T>::value>
+struct Kept {
+  T values[Count];
+  T& operator[](std::size_t i) { return values[i]; }
+};
+template <class T, std::size_t Count>
+struct Kept<T, Count, false> {
+  alignas(T) unsigned char bytes[Count * sizeof(T)];
+  T& operator[](std::size_t i) { return reinterpret_cast<T*>(bytes)[i]; }
+};
+
 // A kernel whose threads only meet at barriers that stand between loops over all of them: its body
 // runs once for a block. See cuda/source/phases.h.
 template <unsigned MostBlock, class Body>
