@@ -103,8 +103,7 @@ class Block {
     return torchport_cuda_walk == nullptr ? root_ : static_cast<Fiber&>(*torchport_cuda_walk);
   }
   [[nodiscard]] const Fiber& running() const {
-    return torchport_cuda_walk == nullptr ? root_
-                                          : static_cast<const Fiber&>(*torchport_cuda_walk);
+    return torchport_cuda_walk == nullptr ? root_ : static_cast<const Fiber&>(*torchport_cuda_walk);
   }
   [[nodiscard]] Barrier& barrier(unsigned number) {
     return number == 0 ? turns_.barrier : barriers_[number];

@@ -1,10 +1,10 @@
 #include "cuda/source/phases.h"
 
 #include <algorithm>
-#include <array>
-#include <set>
 
 #include <fmt/format.h>
+
+#include "cuda/source/kernel_body.h"
 
 namespace torchport::cuda {
 
@@ -13,74 +13,14 @@ namespace {
 constexpr std::size_t kMostThreads = 1024;
 constexpr std::size_t kMostKept = std::size_t{96} << 10U;  // bytes of a stack
 
-using Names = std::set<std::string_view>;
-
-const Names& integers() {
-  static const Names kNames{
-      "bool",    "char",     "short",    "int",     "long",     "unsigned",  "signed",   "size_t",
-      "int8_t",  "int16_t",  "int32_t",  "int64_t", "uint8_t",  "uint16_t",  "uint32_t", "uint64_t",
-      "ssize_t", "ptrdiff_t"};
-  return kNames;
-}
-
-bool is_number_type(std::string_view word) {
-  return word == "float" || word == "double" || integers().count(word) != 0;
-}
-
-// Functions that never wait for another thread, and change nothing but what a pointer names.
-bool never_waits(std::string_view name) {
-  static const Names kNames{
-      "min",       "max",       "abs",       "fabs",      "fabsf",     "fminf",     "fmaxf",
-      "fmin",      "fmax",      "sqrt",      "sqrtf",     "rsqrt",     "rsqrtf",    "exp",
-      "expf",      "exp2f",     "exp2",      "log",       "logf",      "log2f",     "log2",
-      "log10f",    "log1pf",    "expm1f",    "sin",       "sinf",      "cos",       "cosf",
-      "tan",       "tanf",      "tanh",      "tanhf",     "sinh",      "sinhf",     "cosh",
-      "coshf",     "atan",      "atanf",     "atan2",     "atan2f",    "asin",      "asinf",
-      "acos",      "acosf",     "pow",       "powf",      "fma",       "fmaf",      "floor",
-      "floorf",    "ceil",      "ceilf",     "round",     "roundf",    "rint",      "rintf",
-      "trunc",     "truncf",    "fmod",      "fmodf",     "erf",       "erff",      "erfc",
-      "erfcf",     "isnan",     "isinf",     "isfinite",  "signbit",   "copysign",  "copysignf",
-      "hypotf",    "hypot",     "__ldg",     "__expf",    "__logf",    "__sinf",    "__cosf",
-      "__fdividef", "__frcp_rn", "__fsqrt_rn", "__fadd_rn", "__fmul_rn", "__fmaf_rn", "__mul24",
-      "__umul24",  "__popc",    "__clz",     "__ffs",     "__brev",    "__float2int_rn",
-      "__int2float_rn", "__float_as_int", "__int_as_float", "__float_as_uint", "__uint_as_float",
-      "atomicAdd", "atomicSub", "atomicMax", "atomicMin", "atomicAnd", "atomicOr",  "atomicXor",
-      "atomicInc", "atomicDec", "printf"};
-  return kNames.count(name) != 0;
-}
-
-bool is_forbidden(std::string_view word) {
-  static const Names kNames{
-      "goto",     "asm",      "__asm__", "__asm",    "class",        "struct",     "union",
-      "enum",     "using",    "typedef", "template", "operator",     "new",        "delete",
-      "throw",    "try",      "catch",   "volatile", "decltype",     "register",   "target",
-      "co_await", "co_yield", "co_return", "this",   "thread_local", "namespace",  "__volatile__",
-      "typeof",   "__typeof__", "mutable", "friend", "alignas",      "__attribute__"};
-  return kNames.count(word) != 0;
-}
-
-bool is_place(std::string_view word) {
-  return word == "threadIdx" || word == "blockIdx" || word == "blockDim" || word == "gridDim";
-}
-
-// A kernel that is not split after all.
-struct Refused {};
-
-class Splitter {
+class Splitter : KernelBody {
  public:
   Splitter(std::string_view text, const std::vector<Token>& tokens, const Scopes& scopes,
-           const KernelTokens& kernel)
-      : text_(text), tokens_(tokens), scopes_(scopes), kernel_(kernel) {
-    for (std::size_t i = kernel.body; i <= kernel.end; ++i) {
-      if (tokens[i].kind == TokenKind::kLine) {
-        const std::string_view line = raw(i);
-        require(line.find("pragma") == std::string_view::npos ||
-                line.find("unroll") != std::string_view::npos);
-      } else {
-        at_.push_back(i);
-      }
-    }
-  }
+           const KernelTokens& kernel, const IsOfUser& is_of_user)
+      : KernelBody(text, tokens, kernel.body, kernel.end),
+        scopes_(scopes),
+        kernel_(kernel),
+        is_of_user_(is_of_user) {}
 
   std::vector<PhaseEdit> run() {
     for (std::size_t p = 0; p < at_.size(); ++p)
@@ -113,64 +53,6 @@ class Splitter {
     bool is_uniform;         // the same for all threads, and declared outside of the phases
     std::string text;        // what declares it in a phase
   };
-
-  static void require(bool condition) {
-    if (!condition) throw Refused();
-  }
-
-  // ---- tokens, by their place in at_ ----
-
-  [[nodiscard]] std::string_view raw(std::size_t token) const {
-    return text_.substr(tokens_[token].begin, tokens_[token].end - tokens_[token].begin);
-  }
-  [[nodiscard]] std::string_view word(std::size_t p) const {
-    return p < at_.size() ? raw(at_[p]) : std::string_view();
-  }
-  [[nodiscard]] bool is(std::size_t p, std::string_view what) const { return word(p) == what; }
-  [[nodiscard]] bool is_name(std::size_t p) const {
-    return p < at_.size() && tokens_[at_[p]].kind == TokenKind::kName;
-  }
-  [[nodiscard]] bool is_number(std::size_t p) const {
-    return p < at_.size() && tokens_[at_[p]].kind == TokenKind::kNumber;
-  }
-  [[nodiscard]] std::size_t begin_of(std::size_t p) const { return tokens_[at_[p]].begin; }
-  [[nodiscard]] std::size_t end_of(std::size_t p) const { return tokens_[at_[p]].end; }
-  // Whether token p and the one behind it are one operator.
-  [[nodiscard]] bool joined(std::size_t p) const {
-    return p + 1 < at_.size() && end_of(p) == begin_of(p + 1);
-  }
-  [[nodiscard]] bool is_two(std::size_t p, std::string_view two) const {
-    return joined(p) && is(p, two.substr(0, 1)) && is(p + 1, two.substr(1, 1));
-  }
-  [[nodiscard]] std::size_t partner(std::size_t p) const {
-    const std::size_t token = tokens_[at_[p]].partner;
-    const auto found = std::lower_bound(at_.begin(), at_.end(), token);
-    require(found != at_.end() && *found == token && token != at_[p]);
-    return static_cast<std::size_t>(found - at_.begin());
-  }
-  [[nodiscard]] bool opens(std::size_t p) const { return is(p, "(") || is(p, "[") || is(p, "{"); }
-  [[nodiscard]] bool is_member(std::size_t p) const {
-    return p > 0 && (is(p - 1, ".") || (p > 1 && is_two(p - 2, "->")));
-  }
-  [[nodiscard]] bool has(std::size_t begin, std::size_t end, std::string_view what) const {
-    for (std::size_t p = begin; p < end; ++p)
-      if (is(p, what)) return true;
-    return false;
-  }
-  // Whether a value ends before token p, so that an operator there has two operands.
-  [[nodiscard]] bool is_behind_value(std::size_t p) const {
-    return p > 0 && ((is_name(p - 1) && !is(p - 1, "return")) || is_number(p - 1) ||
-                     is(p - 1, ")") || is(p - 1, "]"));
-  }
-  // The text of tokens [begin, end), on one line.
-  [[nodiscard]] std::string joined_text(std::size_t begin, std::size_t end) const {
-    std::string all;
-    for (std::size_t p = begin; p < end; ++p) {
-      if (p > begin && !joined(p - 1)) all += ' ';
-      all += word(p);
-    }
-    return all;
-  }
 
   void replace(std::size_t from, std::size_t to, std::string with) {
     edits_.push_back({begin_of(from), end_of(to), std::move(with)});
@@ -218,7 +100,7 @@ class Splitter {
     require(!is_changed(name, 0, at_.size()));
     (is_pointer ? pointers_ : scalars_).insert(name);
     for (std::size_t i = begin; i + 1 < end; ++i)
-      if (raw(i) != "const" && integers().count(raw(i)) == 0) floats_.insert(name);
+      if (raw(i) != "const" && integer_types().count(raw(i)) == 0) floats_.insert(name);
   }
 
   void look_for_what_waits() {
@@ -269,47 +151,39 @@ class Splitter {
       return;
     }
     if (!is_name(p - 1)) return;
-    static const Names kKeywords{"if",     "for",    "while",         "switch",    "return",
-                                 "sizeof", "static_assert", "constexpr"};
+    static const Words kKeywords{"if",     "for",    "while",         "switch",
+                                 "return", "sizeof", "static_assert", "constexpr"};
     if (kKeywords.count(name) != 0 || is_type(name)) return;
     require(!is_member(p - 1));
     if (name == "__syncthreads") return;
-    require(never_waits(name));
+    require(never_waits(name) && !is_users_function(name));
     if (p > 2 && is_two(p - 3, "::")) require(p == 3 || !is_name(p - 4) || is(p - 4, "std"));
     require(!(p > 1 && is_name(p - 2) && !is(p - 2, "return") && !is(p - 2, "else") &&
               !is(p - 2, "do")));  // T min(x)
   }
 
+  // Whether the program has a function of this name for devices, which may do anything.
+  [[nodiscard]] bool is_users_function(std::string_view name) const {
+    for (std::size_t i = 1; i + 1 < tokens_.size(); ++i) {
+      if (tokens_[i].kind != TokenKind::kName || raw(i) != name || raw(i + 1) != "(") continue;
+      if (i > kernel_.body && i < kernel_.end) continue;
+      if (!scopes_.is_namespace(i)) continue;
+      const Declaration declared = scopes_.declaration(i);
+      if (declared.is_function && scopes_.has(declared, "__device__") && is_of_user_(i))
+        return true;
+    }
+    return false;
+  }
+
   // References may rename what a thread has.
   void reference(std::size_t p) const {
-    if (is_two(p, "&&") || (p > 0 && is_two(p - 1, "&&")) || is_two(p, "&=")) return;
-    if (!is_name(p + 1)) return;
     const bool behind_type = p > 0 && (is_type(word(p - 1)) || is(p - 1, "auto") ||
                                        is(p - 1, "const") || is(p - 1, ">"));
     require(!behind_type);
+    if (is_two(p, "&&") || (p > 0 && is_two(p - 1, "&&")) || is_two(p, "&=")) return;
+    if (!is_name(p + 1)) return;
     const bool is_assigned = is(p + 2, "=") && !is_two(p + 2, "==");
     require(!(is_behind_value(p) && (is_assigned || is(p + 2, ":") || is(p + 2, "{"))));
-  }
-
-  // Whether something may change the variable itself, not what it points to.
-  [[nodiscard]] bool is_changed(std::string_view name, std::size_t begin, std::size_t end) const {
-    for (std::size_t p = begin; p < end; ++p) {
-      if (!is(p, name) || !is_name(p) || is_member(p)) continue;
-      if (is(p + 1, "=") && !is_two(p + 1, "==")) return true;
-      if (is_two(p + 1, "++") || is_two(p + 1, "--")) return true;
-      if (p > 1 && (is_two(p - 2, "++") || is_two(p - 2, "--"))) return true;
-      static constexpr std::string_view kOperators = "+-*/%&|^";
-      if (p + 1 < at_.size() && word(p + 1).size() == 1 &&
-          kOperators.find(word(p + 1)[0]) != std::string_view::npos && joined(p + 1) &&
-          is(p + 2, "="))
-        return true;
-      if ((is_two(p + 1, "<<") || is_two(p + 1, ">>")) && joined(p + 2) && is(p + 3, "="))
-        return true;
-      const bool address = p > 0 && is(p - 1, "&") && !(p > 1 && is_two(p - 2, "&&")) &&
-                           !is_behind_value(p - 1);
-      if (address && !is(p + 1, "[")) return true;
-    }
-    return false;
   }
 
   // ---- expressions ----
@@ -372,7 +246,7 @@ class Splitter {
           p += 2;
           continue;
         }
-        if (integers().count(it) != 0 || it == "static_cast") continue;
+        if (integer_types().count(it) != 0 || it == "static_cast") continue;
         if (it == "min" || it == "max") {
           if (!is(p + 1, "(")) return false;
           continue;
@@ -392,9 +266,10 @@ class Splitter {
         if (!is_behind_value(p)) return false;
       } else if (it == "=") {
         // Only in ==, !=, <=, >=.
-        const bool compares = is_two(p, "==") || (p > begin && joined(p - 1) &&
-                                                  (is(p - 1, "=") || is(p - 1, "!") ||
-                                                   is(p - 1, "<") || is(p - 1, ">")));
+        const bool compares =
+            is_two(p, "==") ||
+            (p > begin && joined(p - 1) &&
+             (is(p - 1, "=") || is(p - 1, "!") || is(p - 1, "<") || is(p - 1, ">")));
         if (!compares) return false;
       } else if (it.size() != 1 || kMarks.find(it[0]) == std::string_view::npos) {
         return false;
@@ -419,36 +294,6 @@ class Splitter {
   }
 
   // ---- statements ----
-
-  [[nodiscard]] std::size_t behind_statement(std::size_t p) const {
-    require(p < at_.size());
-    if (is(p, "{")) return partner(p) + 1;
-    if (is(p, "if")) {
-      std::size_t open = p + 1;
-      if (is(open, "constexpr")) ++open;
-      require(is(open, "("));
-      std::size_t end = behind_statement(partner(open) + 1);
-      if (is(end, "else")) end = behind_statement(end + 1);
-      return end;
-    }
-    if (is(p, "for") || is(p, "while") || is(p, "switch")) {
-      require(is(p + 1, "("));
-      return behind_statement(partner(p + 1) + 1);
-    }
-    if (is(p, "do")) {
-      const std::size_t end = behind_statement(p + 1);
-      require(is(end, "while") && is(end + 1, "("));
-      const std::size_t last = partner(end + 1) + 1;
-      require(is(last, ";"));
-      return last + 1;
-    }
-    require(!is(p, "case") && !is(p, "default") && !is(p, "else"));
-    while (!is(p, ";")) {
-      require(p + 1 < at_.size() && !is(p, "}"));
-      p = opens(p) ? partner(p) + 1 : p + 1;
-    }
-    return p + 1;
-  }
 
   void compound(std::size_t open, std::size_t close) {
     std::size_t p = open + 1;
@@ -488,7 +333,7 @@ class Splitter {
     const std::size_t last = partner(p + 1);
     require(is(last + 1, "{") && partner(last + 1) + 1 == end);
     std::size_t name = p + 2;
-    while (integers().count(word(name)) != 0) ++name;
+    while (integer_types().count(word(name)) != 0) ++name;
     require(name > p + 2 && is_name(name) && is(name + 1, "=") && !is_two(name + 1, "=="));
     const std::string_view it = word(name);
     require(local(it) == nullptr && scalars_.count(it) == 0 && pointers_.count(it) == 0 &&
@@ -557,7 +402,7 @@ class Splitter {
       returns_ = true;
       early_ = early_ || early;
     }
-    static const Names kStatements{"if", "for", "while", "do", "switch", "return", "static_assert"};
+    static const Words kStatements{"if", "for", "while", "do", "switch", "return", "static_assert"};
     if (is_name(p) && kStatements.count(word(p)) == 0) {
       // Not a declaration: of a type that is not known here, nothing could be kept.
       const std::size_t q = p + 1;
@@ -587,7 +432,7 @@ class Splitter {
       is_const = is_const || it == "const";
       is_constexpr = is_constexpr || it == "constexpr";
       if (it == "const" || it == "constexpr") continue;
-      is_float = is_float || integers().count(it) == 0;
+      is_float = is_float || integer_types().count(it) == 0;
       is_class = is_class || types_.count(it) != 0;
       type += (type.empty() ? "" : " ") + std::string(it);
       if (it != "int" && it != "float" && it != "bool" && it != "char") bytes = 8;
@@ -629,8 +474,11 @@ class Splitter {
       if (is_again) {
         const bool adds_const = !stars.empty() || !(is_const || is_constexpr);
         one.text = fmt::format("{}{} {}{} {} = {}; ",
-                               is_constexpr ? "constexpr " : is_const ? "const " : "", type, stars,
-                               adds_const ? "const" : "", word(name), joined_text(q + 1, stop));
+                               is_constexpr ? "constexpr "
+                               : is_const   ? "const "
+                                            : "",
+                               type, stars, adds_const ? "const" : "", word(name),
+                               joined_text(q + 1, stop));
         if (uniform) outside += one.text;
       } else {
         require(!is_constexpr);
@@ -702,7 +550,7 @@ class Splitter {
     while (last < at_.size() && begin_of(last) < at) ++last;
     // What the phase uses, and what that uses.
     std::string mine;
-    Names used;
+    Words used;
     for (std::size_t p = phase_token_; p < last; ++p)
       if (is_name(p) && !is_member(p)) used.insert(word(p));
     for (auto one = locals_.rbegin(); one != locals_.rend(); ++one) {
@@ -728,33 +576,30 @@ class Splitter {
                "{{torchport_x, torchport_y, torchport_z}}; {}{}{{ ",
                before_, new_arrays_,
                may_leave_ ? "if (torchport_gone[torchport_t]) continue; " : "", mine));
-    insert(at,
-           fmt::format("}}{} }}}} {}",
-                       returns_ ? fmt::format(" torchport_next_{}: ;", phase_begin_) : "",
-                       // What all threads do alike behind it, none of them does.
-                       early_ ? "if (torchport_left == 0) return; " : ""));
+    insert(at, fmt::format("}}{} }}}} {}",
+                           returns_ ? fmt::format(" torchport_next_{}: ;", phase_begin_) : "",
+                           // What all threads do alike behind it, none of them does.
+                           early_ ? "if (torchport_left == 0) return; " : ""));
     early_ = false;
     before_.clear();
     new_arrays_.clear();
     returns_ = false;
   }
 
-  std::string_view text_;
-  const std::vector<Token>& tokens_;
   const Scopes& scopes_;
   KernelTokens kernel_;
-  std::vector<std::size_t> at_;  // the tokens of the body without the lines of the preprocessor
+  const IsOfUser& is_of_user_;
   std::vector<PhaseEdit> edits_;
-  Names types_;                        // parameters of the template
-  Names pointers_, scalars_, floats_;  // parameters; floats_: those that are not of integers
-  Names loops_;                        // variables of the loops around
-  Names constants_, unknown_;
+  Words types_;                        // parameters of the template
+  Words pointers_, scalars_, floats_;  // parameters; floats_: those that are not of integers
+  Words loops_;                        // variables of the loops around
+  Words constants_, unknown_;
   std::vector<Local> locals_;
   std::size_t kept_bytes_ = 0;
   std::size_t last_barrier_ = 0;
   std::size_t early_end_ = 0;  // behind the statement with the last barrier
   bool may_leave_ = false;     // threads return before it
-  std::size_t barriers_ = 0;  // that no statement was found for yet
+  std::size_t barriers_ = 0;   // that no statement was found for yet
   // The phase that is open: where it begins, and what has to stand before it.
   bool is_open_ = false;
   bool only_declared_ = true;
@@ -770,10 +615,10 @@ class Splitter {
 
 std::optional<std::vector<PhaseEdit>> phases_of(std::string_view text,
                                                 const std::vector<Token>& tokens,
-                                                const Scopes& scopes,
-                                                const KernelTokens& kernel) {
+                                                const Scopes& scopes, const KernelTokens& kernel,
+                                                const IsOfUser& is_of_user) {
   try {
-    return Splitter(text, tokens, scopes, kernel).run();
+    return Splitter(text, tokens, scopes, kernel, is_of_user).run();
   } catch (const Refused&) {
     return std::nullopt;
   }

@@ -4,8 +4,9 @@
 //   { int x = threadIdx.x; float v = 0;                 float kept_v[1024];
 //     for (int k = 0; k < n; ++k) {                     for (threads) { kept_v[t] = 0; }
 //       s[x] = a[k * 32 + x];                           for (int k = 0; k < n; ++k) {
-//       __syncthreads();                          ->      for (threads) { int x = threadIdx.x; s[x] = ...; }
-//       v += s[31 - x];                                   for (threads) { int x = ...; kept_v[t] += s[31 - x]; }
+//       __syncthreads();                          ->      for (threads) { int x = threadIdx.x; s[x]
+//       = ...; } v += s[31 - x];                                   for (threads) { int x = ...;
+//       kept_v[t] += s[31 - x]; }
 //       __syncthreads();                                }
 //     }                                                 for (threads) { ... }
 //     b[x] = v; }
@@ -17,6 +18,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,11 +43,15 @@ struct KernelTokens {
   std::size_t body, end;
 };
 
+// Whether a token is of the program, not of a header of the toolkit or of the system.
+using IsOfUser = std::function<bool(std::size_t token)>;
+
 // The changes within the braces of a kernel that is split; none: it stays as it is. The text that
 // results uses blockIdx, blockDim, gridDim and `Walk* torchport_walk`.
 [[nodiscard]] std::optional<std::vector<PhaseEdit>> phases_of(std::string_view text,
                                                               const std::vector<Token>& tokens,
                                                               const Scopes& scopes,
-                                                              const KernelTokens& kernel);
+                                                              const KernelTokens& kernel,
+                                                              const IsOfUser& is_of_user);
 
 }  // namespace torchport::cuda

@@ -342,7 +342,11 @@ class Rewriter {
                               kNames, loads, notes));
     // A checker has to hear of the barriers.
     std::optional<std::vector<PhaseEdit>> phases;
-    if (!options_.check) phases = phases_of(text_, tokens_, scopes_, {i, open, close, body, end});
+    if (options_.split && !options_.check)
+      phases =
+          phases_of(text_, tokens_, scopes_, {i, open, close, body, end}, [&](std::size_t token) {
+            return !is_of_host(line_of(text_, tokens_[token].begin).file);
+          });
     const std::string_view contract = options_.contract ? kContract : "";
     if (phases) {
       edits_.insert(

@@ -78,22 +78,23 @@ struct Barrier {
 // The turns of the threads of one block.
 struct Turns {
   Queue ready;
-  Barrier barrier;  // that of __syncthreads()
+  Barrier barrier;         // that of __syncthreads()
   std::size_t yields = 0;  // since anything else happened
   unsigned live = 0;       // threads that have not ended
 };
 
 #if TORCHPORT_OWN_SWITCH
 #ifdef __AVX512F__
-#define TORCHPORT_MORE_REGISTERS                                                                  \
-  , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25",     \
-      "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", "k7"
+#define TORCHPORT_MORE_REGISTERS                                                                \
+  , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25",   \
+      "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", \
+      "k7"
 #else
 #define TORCHPORT_MORE_REGISTERS
 #endif
-// Leaves this stack, whose place is kept in `from`, for that whose place is in `to`. A stack that is
-// left has two words on top: where it goes on, and the frame's pointer, which cannot be in the list
-// of the registers that change. Below the stack's end the compiler may have 128 bytes in use.
+// Leaves this stack, whose place is kept in `from`, for that whose place is in `to`. A stack that
+// is left has two words on top: where it goes on, and the frame's pointer, which cannot be in the
+// list of the registers that change. Below the stack's end the compiler may have 128 bytes in use.
 __attribute__((always_inline)) inline void switch_stacks(void** from, void* to) {
   __asm__ volatile(
       "leaq -128(%%rsp), %%rsp\n\t"
