@@ -156,7 +156,8 @@ class Splitter : KernelBody {
     if (kKeywords.count(name) != 0 || is_type(name)) return;
     require(!is_member(p - 1));
     if (name == "__syncthreads") return;
-    require(never_waits(name) && !is_users_function(name));
+    require(never_waits(name));
+    if (functions_.insert(name).second) require(!is_users_function(name));
     if (p > 2 && is_two(p - 3, "::")) require(p == 3 || !is_name(p - 4) || is(p - 4, "std"));
     require(!(p > 1 && is_name(p - 2) && !is(p - 2, "return") && !is(p - 2, "else") &&
               !is(p - 2, "do")));  // T min(x)
@@ -594,6 +595,7 @@ class Splitter : KernelBody {
   Words pointers_, scalars_, floats_;  // parameters; floats_: those that are not of integers
   Words loops_;                        // variables of the loops around
   Words constants_, unknown_;
+  Words functions_;  // that are called
   std::vector<Local> locals_;
   std::size_t kept_bytes_ = 0;
   std::size_t last_barrier_ = 0;
