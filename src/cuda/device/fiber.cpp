@@ -35,7 +35,7 @@ void* new_context(char* low, char* high, void (*entry)()) {
   auto** top = reinterpret_cast<void**>(reinterpret_cast<std::uintptr_t>(high) / 64 * 64);
   *--top = nullptr;  // where the entry would return to
   *--top = reinterpret_cast<void*>(entry);
-  return top;
+  return static_cast<void*>(top);
 #else
   begins = entry;
   return boost::context::detail::make_fcontext(high, static_cast<std::size_t>(high - low), &begin);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <exception>
 #include <set>
 #include <string>
 #include <string_view>
@@ -14,7 +15,7 @@
 namespace torchport::cuda {
 
 // A kernel that stays as it is.
-struct Refused {};
+class Refused : public std::exception {};
 
 using Words = std::set<std::string_view>;
 

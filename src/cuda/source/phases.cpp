@@ -1,6 +1,7 @@
 #include "cuda/source/phases.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -48,10 +49,10 @@ class Splitter : KernelBody {
   // What a thread knows of itself.
   struct Local {
     std::string_view name;
-    std::size_t begin, end;  // where it is declared, and the end of its scope
-    bool is_again;           // declared anew in each phase; else kept
-    bool is_uniform;         // the same for all threads, and declared outside of the phases
-    std::string text;        // what declares it in a phase
+    std::size_t begin;  // the token of its declaration
+    bool is_again;      // declared anew in each phase; else kept
+    bool is_uniform;    // the same for all threads, and declared outside of the phases
+    std::string text;   // what declares it in a phase
   };
 
   void replace(std::size_t from, std::size_t to, std::string with) {
@@ -420,103 +421,120 @@ class Splitter : KernelBody {
 
   // ---- declarations ----
 
-  void declaration(std::size_t p, std::size_t end, std::size_t scope_end) {
+  struct Type {
+    std::string name;  // without const
     bool is_const = false;
     bool is_constexpr = false;
-    bool is_float = false;
+    bool is_integer = true;
     bool is_class = false;  // or may be one
-    std::string type;
-    std::size_t bytes = 4;
-    std::size_t q = p;
+    std::size_t bytes = 4;  // at most
+  };
+  // The type that begins at q, which is behind it then.
+  [[nodiscard]] Type type_at(std::size_t& q) const {
+    Type type;
     for (; is_type(word(q)) || is(q, "const") || is(q, "constexpr"); ++q) {
       const std::string_view it = word(q);
-      is_const = is_const || it == "const";
-      is_constexpr = is_constexpr || it == "constexpr";
+      type.is_const = type.is_const || it == "const";
+      type.is_constexpr = type.is_constexpr || it == "constexpr";
       if (it == "const" || it == "constexpr") continue;
-      is_float = is_float || integer_types().count(it) == 0;
-      is_class = is_class || types_.count(it) != 0;
-      type += (type.empty() ? "" : " ") + std::string(it);
-      if (it != "int" && it != "float" && it != "bool" && it != "char") bytes = 8;
+      type.is_integer = type.is_integer && integer_types().count(it) != 0;
+      type.is_class = type.is_class || types_.count(it) != 0;
+      if (!type.name.empty()) type.name += ' ';
+      type.name += it;
+      if (it != "int" && it != "float" && it != "bool" && it != "char") type.bytes = 8;
     }
-    if (is_class) bytes = 16;
-    require(!type.empty());
-    std::string left;  // what the statement still does, in its phase
+    if (type.is_class) type.bytes = 16;
+    require(!type.name.empty());
+    return type;
+  }
+
+  // What declarations leave of their statement: before the phases, and in their own.
+  struct Left {
     std::string outside;
-    bool opened = false;
+    std::string inside;
+    bool keeps = false;
+  };
+
+  void declaration(std::size_t p, std::size_t end, std::size_t scope_end) {
+    std::size_t q = p;
+    const Type type = type_at(q);
+    Left left;
     while (true) {
-      std::string stars;
-      for (; is(q, "*") || is(q, "__restrict__") || is(q, "__restrict"); ++q)
-        if (is(q, "*")) stars += '*';
-      require(is_name(q) && !is(q, "const") && !is_member(q));
-      const std::size_t name = q++;
-      std::string extents;
-      std::size_t elements = 1;
-      for (; is(q, "["); q += 3) {
-        require(is_number(q + 1) && is(q + 2, "]"));
-        const std::string extent(word(q + 1));
-        require(extent.size() < 5 && extent.find_first_not_of("0123456789") == std::string::npos);
-        elements *= std::stoul(extent);
-        extents += "[" + extent + "]";
-      }
-      std::size_t stop = q;
-      while (!is(stop, ",") && !is(stop, ";")) {
-        require(stop < end && !is(stop, "{"));
-        stop = opens(stop) ? partner(stop) + 1 : stop + 1;
-      }
-      const bool has_value = is(q, "=");
-      require(has_value || stop == q);
-      require(extents.empty() || !has_value);
-      check_name(word(name), name, scope_end);
-      bool uniform = true;
-      const bool is_again = has_value && (!is_float || !stars.empty()) &&
-                            !is_changed(word(name), stop, scope_end) &&
-                            is_pure(q + 1, stop, uniform);
-      Local one{word(name), at_[name], at_[scope_end], is_again, uniform && is_again, {}};
-      if (is_again) {
-        const bool adds_const = !stars.empty() || !(is_const || is_constexpr);
-        one.text = fmt::format("{}{} {}{} {} = {}; ",
-                               is_constexpr ? "constexpr "
-                               : is_const   ? "const "
-                                            : "",
-                               type, stars, adds_const ? "const" : "", word(name),
-                               joined_text(q + 1, stop));
-        if (uniform) outside += one.text;
-      } else {
-        require(!is_constexpr);
-        // A constant may have to be one for the compiler; a value from memory is none.
-        if (is_const && stars.empty()) require(has_value && loads(q + 1, stop));
-        kept_bytes_ += kMostThreads * elements * (stars.empty() ? bytes : sizeof(void*));
-        one.text = fmt::format("auto& {} = torchport_{}[torchport_t]; ", word(name), at_[name]);
-        const bool points_to_const = is_const && !stars.empty();
-        const bool constructs = is_class && stars.empty();
-        require(!constructs || extents.empty());
-        if (constructs)
-          new_arrays_ += fmt::format("::torchport::cuda::Kept<{}, {}> torchport_{}; ", type,
-                                     kMostThreads, at_[name]);
-        else
-          new_arrays_ +=
-              fmt::format("{}{} {} torchport_{}[{}]{}; ", points_to_const ? "const " : "", type,
-                          stars, at_[name], kMostThreads, extents);
-        const std::string value = joined_text(q + 1, has_value ? stop : q);
-        if (constructs)
-          left += fmt::format("{} = {}({}); ", word(name), type, value);
-        else if (has_value)
-          left += fmt::format("{} = {}; ", word(name), value);
-      }
-      locals_.push_back(std::move(one));
-      opened = opened || !is_again;
-      q = stop;
+      q = declarator(type, q, end, scope_end, left);
       if (is(q, ";")) break;
       ++q;
     }
     require(q + 1 == end);
-    if (opened) open_phase(p);
-    if (is_open_) {
-      before_ += outside;
-      outside.clear();
+    if (left.keeps) open_phase(p);
+    if (is_open_) before_ += std::exchange(left.outside, {});
+    replace(p, end - 1, left.outside + left.inside);
+  }
+
+  // One variable: [*] name [extents] [= value]. Returns where the next one begins.
+  std::size_t declarator(const Type& type, std::size_t q, std::size_t end, std::size_t scope_end,
+                         Left& left) {
+    std::string stars;
+    for (; is(q, "*") || is(q, "__restrict__") || is(q, "__restrict"); ++q)
+      if (is(q, "*")) stars += '*';
+    require(is_name(q) && !is(q, "const") && !is_member(q));
+    const std::size_t name = q++;
+    std::string extents;
+    std::size_t elements = 1;
+    for (; is(q, "["); q += 3) {
+      require(is_number(q + 1) && is(q + 2, "]"));
+      const std::string extent(word(q + 1));
+      require(extent.size() < 5 && extent.find_first_not_of("0123456789") == std::string::npos);
+      elements *= std::stoul(extent);
+      extents += fmt::format("[{}]", extent);
     }
-    // One line for each line of the statement: the edit keeps the ends of lines.
-    replace(p, end - 1, outside + left);
+    std::size_t stop = q;
+    while (!is(stop, ",") && !is(stop, ";")) {
+      require(stop < end && !is(stop, "{"));
+      stop = opens(stop) ? partner(stop) + 1 : stop + 1;
+    }
+    const bool has_value = is(q, "=");
+    require((has_value || stop == q) && (extents.empty() || !has_value));
+    check_name(word(name), name, scope_end);
+    const std::string value = has_value ? joined_text(q + 1, stop) : "";
+    bool uniform = true;
+    const bool is_again = has_value && (type.is_integer || !stars.empty()) &&
+                          !is_changed(word(name), stop, scope_end) && is_pure(q + 1, stop, uniform);
+    Local one{word(name), at_[name], is_again, uniform && is_again, {}};
+    if (is_again) {
+      const bool adds_const = !stars.empty() || !(type.is_const || type.is_constexpr);
+      one.text = fmt::format("{}{}{} {}{} {} = {}; ", type.is_constexpr ? "constexpr " : "",
+                             type.is_const && !type.is_constexpr ? "const " : "", type.name, stars,
+                             adds_const ? "const" : "", word(name), value);
+      if (uniform) left.outside += one.text;
+    } else {
+      // A constant may have to be one for the compiler; a value from memory is none.
+      require(!type.is_constexpr);
+      require(!type.is_const || !stars.empty() || (has_value && loads(q + 1, stop)));
+      kept_bytes_ += kMostThreads * elements * (stars.empty() ? type.bytes : sizeof(void*));
+      one.text = fmt::format("auto& {} = torchport_{}[torchport_t]; ", word(name), at_[name]);
+      keep(type, stars, extents, at_[name]);
+      if (type.is_class && stars.empty())
+        left.inside += fmt::format("{} = {}({}); ", word(name), type.name, value);
+      else if (has_value)
+        left.inside += fmt::format("{} = {}; ", word(name), value);
+      left.keeps = true;
+    }
+    locals_.push_back(std::move(one));
+    return stop;
+  }
+
+  // The array of a variable of all threads.
+  void keep(const Type& type, const std::string& stars, const std::string& extents,
+            std::size_t number) {
+    if (type.is_class && stars.empty()) {
+      require(extents.empty());
+      new_arrays_ += fmt::format("::torchport::cuda::Kept<{}, {}> torchport_{}; ", type.name,
+                                 kMostThreads, number);
+      return;
+    }
+    new_arrays_ +=
+        fmt::format("{}{} {} torchport_{}[{}]{}; ", type.is_const && !stars.empty() ? "const " : "",
+                    type.name, stars, number, kMostThreads, extents);
   }
 
   // Whether a value comes from where a parameter points to.
