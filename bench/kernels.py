@@ -64,7 +64,9 @@ def measure(program: Path, threads: int) -> None:
     done = subprocess.run(
         [program, str(ROUNDS)], env=environment, check=True, stdout=subprocess.PIPE, text=True
     )
-    print(f"{f'{threads} threads' if threads > 1 else '1 thread':30}{'kernel':>9}{'OpenMP':>9}   ms")
+    print(
+        f"{f'{threads} threads' if threads > 1 else '1 thread':30}{'kernel':>9}{'OpenMP':>9}   ms"
+    )
     for line in done.stdout.splitlines():
         name, *figures = line.split("\t")
         values = [float(one) for one in figures]

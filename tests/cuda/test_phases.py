@@ -19,7 +19,12 @@ def answers(folder: Path, *flags: str) -> tuple[str, str]:
     (rewritten,) = folder.glob("*.cudafe.ii")
     environment = os.environ | {"TORCHPORT_VIRTUAL": "cuda:1"}
     done = subprocess.run(
-        [folder / "program"], env=environment, capture_output=True, text=True, timeout=60, check=True
+        [folder / "program"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
     )
     return done.stdout, rewritten.read_text()
 
