@@ -233,6 +233,7 @@ class Compilation {
     how.contract = contracts();
     how.check = options_.check;
     how.toolkit_folders = {toolkit_.folder + "/include/"};
+    how.split = !options_.debug;  // a debugger sees each thread
     std::error_code error;
     how.host_folders.push_back(fs::weakly_canonical(toolkit_.folder + "/include/", error).string());
     // A header may have an instruction that nobody reaches: refused where it runs.

@@ -15,8 +15,6 @@
 
 namespace torchport::cuda {
 
-namespace fcontext = boost::context::detail;
-
 extern "C" {
 __thread Walk* torchport_cuda_walk = nullptr;
 }
@@ -54,6 +52,17 @@ class DenormalsFlushed {
   return {number % block.x, number / block.x % block.y, number / block.x / block.y};
 }
 
+// By the numbers of the threads.
+void sort(Queue& waiting) {
+  if (waiting.first == nullptr || waiting.in_order) return;
+  std::vector<Walk*> all;
+  for (Walk* one = waiting.first; one != nullptr; one = one->next) all.push_back(one);
+  std::sort(all.begin(), all.end(),
+            [](const Walk* a, const Walk* b) { return a->thread < b->thread; });
+  waiting.first = nullptr;
+  for (Walk* one : all) waiting.push(one);
+}
+
 }  // namespace
 
 Checker* checker() {
@@ -65,7 +74,6 @@ void set_checker(Checker* checker) {
 }
 
 Block::Block() {
-  for (auto& barrier : barriers_) barrier.waiting.reserve(kLanes);
   watch_thread(this);
 }
 
@@ -82,20 +90,17 @@ void Block::run(Launch& launch, ::uint3 place) {
   place_ = place;
   const ::dim3& size = launch.sizes.block;
   threads_ = size.x * size.y * size.z;
-  live_ = threads_;
+  turns_.live = threads_;
   started_ = 0;
   if (met_) forget();
   here = this;
   if (Checker* watches = checker()) watches->begin_block(*this);
-  running_ = &root_;
   const DenormalsFlushed flushed(launch.kernel.flushes_denormals);
   runs_.store(&launch, std::memory_order_relaxed);
   switch_to(start());
   runs_.store(nullptr, std::memory_order_relaxed);
   if (Checker* watches = checker()) watches->end_block(*this);
-  running_ = nullptr;
   here = nullptr;
-  torchport_cuda_walk = nullptr;
   if (launch.failed) {
     // What waits is abandoned.
     pool_.reset();
@@ -108,19 +113,15 @@ void Block::run(Launch& launch, ::uint3 place) {
 void Block::forget() {
   met_ = false;
   converging_ = 0;
-  yields_ = 0;
-  ready_first_ = ready_last_ = nullptr;
-  ready_count_ = 0;
+  turns_ = {};
+  turns_.live = threads_;
   for (Warp& warp : warps_) {
     warp.gone = 0;
+    warp.open = nullptr;
     warp.pending.clear();
     warp.converging.clear();
   }
-  for (Barrier& barrier : barriers_) {
-    barrier.waiting.clear();
-    barrier.arrived = barrier.wanted = 0;
-    barrier.trues = 0;
-  }
+  barriers_.fill({});
 }
 
 // Two threads of the block are going to meet.
@@ -130,8 +131,8 @@ void Block::begin_to_meet() {
 }
 
 unsigned Block::thread() const {
-  const Walk& walk = running_->walk;
-  if (running_->one_thread) return running_->thread;
+  const Fiber& walk = running();
+  if (walk.one_thread) return walk.thread;
   const ::dim3& size = launch_->sizes.block;
   return walk.x + size.x * (walk.y + size.y * walk.z);
 }
@@ -157,10 +158,10 @@ void Block::faulted() {
   if (is_stack_overflow(fault.address))
     what = fmt::format(
         "its stack of {} KiB is full (a recursion that does not end, or large local arrays)",
-        (running_->high - running_->low) / 1024);
+        (running().high - running().low) / 1024);
   // In a plain loop over threads the compiler may be ahead of what it has stored.
   const char* others =
-      running_->one_thread || launch_->sizes.block.x == 1 ? "" : " or behind it in its row";
+      running().one_thread || launch_->sizes.block.x == 1 ? "" : " or behind it in its row";
   fail(fault.error, fmt::format("block ({}, {}, {}), thread ({}, {}, {}){}: {}", place_.x, place_.y,
                                 place_.z, at.x, at.y, at.z, others, what));
 }
@@ -172,29 +173,17 @@ void Block::abandoned() {
 
 // ---- fibers ----
 
-void Block::enter(fcontext::transfer_t from) {
+void Block::enter() {
   Block& block = *here;
-  block.resumed(from);
-  block.launch_->kernel.threads(block.launch_->body, block.running_->walk);
+  block.launch_->kernel.threads(block.launch_->body, block.running());
   block.ended();
 }
 
-__attribute__((always_inline)) inline void Block::resumed(fcontext::transfer_t from) {
-  static_cast<Fiber*>(from.data)->context = from.fctx;
-  if (dead_ != nullptr) {
-    pool_.give(dead_);
-    dead_ = nullptr;
-  }
-}
-
-// Inlined, because a return to another stack than that of the call is not predicted: each costs as
-// much as the switch.
-__attribute__((always_inline)) inline void Block::switch_to(Fiber* fiber) {
-  Fiber* me = running_;
-  if (fiber == me) return;
-  running_ = fiber;
-  torchport_cuda_walk = fiber == &root_ ? nullptr : &fiber->walk;
-  resumed(fcontext::jump_fcontext(fiber->context, me));
+__attribute__((always_inline)) inline void Block::switch_to(Walk* next) {
+  Fiber& me = running();
+  if (next == &me) return;
+  torchport_cuda_walk = next == &root_ ? nullptr : next;
+  jump(me, *next);
 }
 
 // A walk for the threads that have not begun.
@@ -202,20 +191,31 @@ Fiber* Block::start() {
   Fiber* fiber = pool_.take(&Block::enter);
   const ::dim3& size = launch_->sizes.block;
   const ::uint3 at = place_of(started_, size);
-  fiber->walk = {at.x, at.y, at.z, size.x, place_, size, launch_->sizes.grid};
+  fiber->x = at.x;
+  fiber->y = at.y;
+  fiber->z = at.z;
+  fiber->end = size.x;
+  fiber->block = place_;
+  fiber->block_size = size;
+  fiber->grid_size = launch_->sizes.grid;
   fiber->first = started_;
   return fiber;
 }
 
 // The fiber of the thread that runs. Its walk, if it is one, ends with this thread.
 Fiber& Block::own() {
-  Fiber& me = *running_;
-  yields_ = 0;
+  Fiber& me = running();
+  turns_.yields = 0;
   if (!me.one_thread) {
+    if (launch_->kernel.in_phases)
+      fail(kLaunchFailure, "a thread waits in a part of the kernel that was taken not to wait");
     if (!met_) begin_to_meet();
     me.thread = thread();
     me.one_thread = true;
-    me.walk.end = 0;
+    me.end = 0;
+    me.quick = TORCHPORT_OWN_SWITCH != 0 && checker() == nullptr;
+    me.turns = &turns_;
+    me.warp = &warps_[me.thread / kLanes];
     started_ = me.thread + 1;
     if (me.first < me.thread) mark_gone(me.first, me.thread);
   }
@@ -224,8 +224,8 @@ Fiber& Block::own() {
 }
 
 void Block::ended() {
-  Fiber& me = *running_;
-  yields_ = 0;
+  Fiber& me = running();
+  turns_.yields = 0;
   let_go(me);
   if (me.one_thread) {
     mark_gone(me.thread, me.thread + 1);
@@ -233,62 +233,60 @@ void Block::ended() {
     started_ = threads_;
     mark_gone(me.first, threads_);
   }
-  Fiber* following = next();
-  dead_ = &me;
+  Walk* following = next();
+  pool_.give(&me);  // nobody takes it before this thread has left it
   switch_to(following);
   __builtin_unreachable();
 }
 
-void Block::make_ready(Fiber* fiber) {
-  fiber->next = nullptr;
-  (ready_last_ == nullptr ? ready_first_ : ready_last_->next) = fiber;
-  ready_last_ = fiber;
-  ++ready_count_;
+void Block::make_ready(Walk* one) {
+  turns_.ready.push(one);
+}
+
+void Block::make_ready(Queue& waiting) {
+  if (waiting.first == nullptr) return;
+  (turns_.ready.first == nullptr ? turns_.ready.first : turns_.ready.last->next) = waiting.first;
+  turns_.ready.last = waiting.last;
+  waiting.first = nullptr;
 }
 
 // What runs when the running thread cannot go on.
-Fiber* Block::next() {
+Walk* Block::next() {
   while (true) {
     if (launch_->failed) return &root_;
-    if (ready_first_ != nullptr) {
-      Fiber* fiber = ready_first_;
-      ready_first_ = fiber->next;
-      if (ready_first_ == nullptr) ready_last_ = nullptr;
-      --ready_count_;
-      return fiber;
-    }
+    if (turns_.ready.first != nullptr) return turns_.ready.pop();
     const bool warp_has_begun = started_ == threads_ || started_ % kLanes == 0;
     if (warp_has_begun && release_converging()) continue;
     if (started_ < threads_) return start();
-    if (live_ == 0) return &root_;
+    if (turns_.live == 0) return &root_;
     if (release_incomplete()) continue;
     launch_->fail(kLaunchFailure, who_waits());
   }
 }
 
 void Block::mark_gone(unsigned from, unsigned to) {
-  live_ -= to - from;
-  if (live_ == 0) return;
+  turns_.live -= to - from;
+  if (turns_.live == 0) return;
   for (unsigned w = from / kLanes; w <= (to - 1) / kLanes; ++w) {
     const unsigned first = std::max(from, w * kLanes) % kLanes;
     const unsigned count = std::min(to, (w + 1) * kLanes) - std::max(from, w * kLanes);
     warps_[w].gone |= (count == kLanes ? ~0U : (1U << count) - 1U) << first;
     settle(warps_[w]);
   }
-  settle_barrier(barriers_[0]);
+  settle_barrier(turns_.barrier);
   settle_barrier(barriers_[kGridBarrier]);
 }
 
 void Block::yield() {
-  const std::size_t before = yields_;
+  const std::size_t before = turns_.yields;
   Fiber& me = own();
-  yields_ = before + 1;
-  if (yields_ > ready_count_ + 1) {
+  turns_.yields = before + 1;
+  if (turns_.yields > turns_.live + 1) {
     release_converging();
     sched_yield();  // what it waits for may be done by another block
   }
   // After an assertion threads may wait for what will not come.
-  if (launch_->error != 0 && yields_ > kPatience) launch_->fail(launch_->error, "");
+  if (launch_->error != 0 && turns_.yields > kPatience) launch_->fail(launch_->error, "");
   if (launch_->failed) switch_to(&root_);
   make_ready(&me);
   switch_to(started_ < threads_ ? start() : next());
@@ -303,23 +301,24 @@ void Block::fail(int error, const std::string& text) {
 // ---- barriers ----
 
 bool Block::settle_barrier(Barrier& barrier) {
-  if (barrier.waiting.empty()) return false;
-  const unsigned wanted = barrier.wanted == 0 ? live_ : barrier.wanted;
+  if (barrier.waiting.first == nullptr) return false;
+  const unsigned wanted = barrier.wanted == 0 ? turns_.live : barrier.wanted;
   if (barrier.arrived < wanted) return false;
   if (&barrier == &barriers_[kGridBarrier] && launch_->barrier != nullptr &&
       !launch_->barrier->wait())
     return false;  // failed elsewhere: next() ends the block
-  const auto in_order = [](const Fiber* a, const Fiber* b) { return a->thread < b->thread; };
-  if (!std::is_sorted(barrier.waiting.begin(), barrier.waiting.end(), in_order))
-    std::sort(barrier.waiting.begin(), barrier.waiting.end(), in_order);
+  sort(barrier.waiting);
   if (Checker* watches = checker()) {
-    if (&barrier == &barriers_[kGridBarrier])
+    if (&barrier == &barriers_[kGridBarrier]) {
       watches->grid_met(*this);
-    else
-      watches->met(*this, barrier.waiting, barrier.wanted == 0);
+    } else {
+      std::vector<Fiber*> all;
+      for (Walk* one = barrier.waiting.first; one != nullptr; one = one->next)
+        all.push_back(static_cast<Fiber*>(one));
+      watches->met(*this, all, barrier.wanted == 0);
+    }
   }
-  for (Fiber* one : barrier.waiting) make_ready(one);
-  barrier.waiting.clear();
+  make_ready(barrier.waiting);
   barrier.arrived = barrier.wanted = 0;
   barrier.result = barrier.trues;
   barrier.trues = 0;
@@ -328,53 +327,50 @@ bool Block::settle_barrier(Barrier& barrier) {
 
 void Block::wait(unsigned number, unsigned threads, bool wait, const Site& site) {
   Fiber& me = own();
-  Barrier& barrier = barriers_[number];
-  barrier.wanted = threads;
-  ++barrier.arrived;
+  Barrier& meeting = barrier(number);
+  meeting.wanted = threads;
+  ++meeting.arrived;
   if (!wait) {
-    settle_barrier(barrier);
+    settle_barrier(meeting);
     return;
   }
   me.site = &site;  // it lies on the stack of the thread, which waits
-  barrier.waiting.push_back(&me);
-  settle_barrier(barrier);
+  meeting.waiting.push(&me);
+  settle_barrier(meeting);
   switch_to(next());
 }
 
 int Block::count(bool predicate, const Site& site) {
-  if (predicate) ++barriers_[0].trues;
+  if (predicate) ++turns_.barrier.trues;
   wait(0, 0, true, site);
-  return barriers_[0].result;
+  return turns_.barrier.result;
 }
 
 // ---- warps ----
 
 void Block::let_go(Fiber& fiber) {
-  auto* held = static_cast<Exchange*>(fiber.held);
+  Exchange* held = fiber.held;
   if (held == nullptr) return;
   fiber.held = nullptr;
   if (--held->readers == 0) free_exchanges_.push_back(held);
 }
 
-// All that will come have come. They go on in the order of their lanes, but for the one that runs.
-void Block::complete(Warp& warp, Exchange& exchange, const Fiber* runs) {
+// All that will come have come. They go on in the order of their lanes.
+void Block::complete(Warp& warp, Exchange& exchange) {
   warp.pending.erase(std::find(warp.pending.begin(), warp.pending.end(), &exchange));
+  warp.open = warp.pending.empty() ? nullptr : warp.pending.back();
   // Only __syncwarp() leaves nothing, and orders memory.
   if (Checker* watches = checker(); watches != nullptr && exchange.bytes == 0)
     watches->warp_met(*this, static_cast<unsigned>(&warp - warps_.data()), exchange.arrived);
-  exchange.readers = static_cast<unsigned>(std::popcount(exchange.arrived));
-  for (Fiber* one : exchange.waiting) {
-    if (one == nullptr) continue;
-    one->held = &exchange;
-    if (one != runs) make_ready(one);
-  }
+  sort(exchange.waiting);
+  make_ready(exchange.waiting);
 }
 
 void Block::settle(Warp& warp) {
   for (std::size_t i = 0; i < warp.pending.size();) {
     Exchange& one = *warp.pending[i];
     if (((one.arrived | warp.gone) & one.mask) == one.mask)
-      complete(warp, one, nullptr);
+      complete(warp, one);
     else
       ++i;
   }
@@ -396,46 +392,46 @@ const void* Block::exchange(unsigned mask, const void* mine, std::size_t bytes, 
   Exchange* it = found == warp.pending.end() ? nullptr : *found;
   if (it == nullptr) {
     if (free_exchanges_.empty()) {
-      exchanges_.push_back(std::make_unique<Exchange>());
+      exchanges_.push_back(std::make_unique<OwnExchange>());
       free_exchanges_.push_back(exchanges_.back().get());
     }
-    it = free_exchanges_.back();
+    auto* made = static_cast<OwnExchange*>(free_exchanges_.back());
     free_exchanges_.pop_back();
-    it->mask = mask;
-    it->arrived = 0;
-    it->bytes = bytes;
-    it->waiting.fill(nullptr);
     const std::size_t units =
         (kLanes * bytes + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t);
-    if (it->values.size() < units) it->values.resize(units);
-    warp.pending.push_back(it);
+    if (made->memory.size() <= units) made->memory.resize(units + 1);
+    made->mask = mask;
+    made->arrived = made->readers = 0;
+    made->bytes = bytes;
+    made->waiting.first = nullptr;
+    made->values = reinterpret_cast<char*>(made->memory.data());
+    warp.pending.push_back(made);
+    it = warp.open = made;
   }
-  auto* values = reinterpret_cast<char*>(it->values.data());
-  if (bytes > 0) std::memcpy(values + lane * bytes, mine, bytes);
+  if (bytes > 0) std::memcpy(it->values + lane * bytes, mine, bytes);
   it->arrived |= 1U << lane;
-  it->waiting[lane] = &me;
-  if (((it->arrived | warp.gone) & mask) == mask) {
-    complete(warp, *it, &me);
-    return values;
-  }
+  ++it->readers;
+  me.held = it;
   me.site = &site;  // it lies on the stack of the thread, which waits
+  it->waiting.push(&me);
+  if (((it->arrived | warp.gone) & mask) == mask) complete(warp, *it);
   switch_to(next());
-  return values;
+  return it->values;
 }
 
 bool Block::is_exchanged(const void* address) const {
   return std::any_of(exchanges_.begin(), exchanges_.end(), [&](const auto& one) {
-    const void* begin = one->values.data();
-    const void* end = one->values.data() + one->values.size();
+    const void* begin = one->memory.data();
+    const void* end = one->memory.data() + one->memory.size();
     return address >= begin && address < end;
   });
 }
 
 void Block::check_lane(unsigned lane, const Site& site) const {
-  const auto* held = static_cast<const Exchange*>(running_->held);
+  const Exchange* held = running().held;
   if (held == nullptr || (held->mask >> lane & 1U) != 0) return;
   // What a program does not use it may read of a lane that is not there.
-  const bool is_there = (warps_[running_->thread / kLanes].gone >> lane & 1U) == 0;
+  const bool is_there = (warps_[running().thread / kLanes].gone >> lane & 1U) == 0;
   if (is_there) checker()->absent_lane(*this, lane, site);
 }
 
@@ -478,11 +474,10 @@ bool Block::release_incomplete() {
   for (unsigned w = 0; w * kLanes < threads_; ++w) {
     if (warps_[w].pending.empty()) continue;
     Exchange& front = *warps_[w].pending.front();
-    const auto came = std::find_if(front.waiting.begin(), front.waiting.end(),
-                                   [](Fiber* f) { return f != nullptr; });
-    if (Checker* watches = checker(); watches != nullptr && came != front.waiting.end())
-      watches->incomplete(*this, w, front.mask, front.arrived, *(*came)->site);
-    complete(warps_[w], front, nullptr);
+    sort(front.waiting);
+    if (Checker* watches = checker(); watches != nullptr && front.waiting.first != nullptr)
+      watches->incomplete(*this, w, front.mask, front.arrived, *front.waiting.first->site);
+    complete(warps_[w], front);
     return true;
   }
   return false;
@@ -490,8 +485,9 @@ bool Block::release_incomplete() {
 
 std::string Block::who_waits() const {
   std::vector<std::pair<Site, unsigned>> groups;
-  for (const Barrier& barrier : barriers_) {
-    for (const Fiber* one : barrier.waiting) {
+  for (unsigned number = 0; number < kBarriers; ++number) {
+    const Barrier& barrier = number == 0 ? turns_.barrier : barriers_[number];
+    for (const Walk* one = barrier.waiting.first; one != nullptr; one = one->next) {
       const Site& site = *one->site;
       auto found = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
         return group.first.line == site.line && std::strcmp(group.first.file, site.file) == 0;
@@ -505,13 +501,13 @@ std::string Block::who_waits() const {
   for (const auto& [site, count] : groups)
     text += fmt::format("; {} of {} wait in {} at {}:{}", count, threads_, site.what, site.file,
                         site.line);
-  if (live_ < threads_) text += fmt::format("; {} have ended", threads_ - live_);
+  if (turns_.live < threads_) text += fmt::format("; {} have ended", threads_ - turns_.live);
   return text;
 }
 
 // ---- what kernels call ----
 
-void wait_for_block(const Site& site) {
+void wait_for_block_slowly(const Site& site) {
   if (Block* block = Block::current()) block->wait(0, 0, true, site);
 }
 
@@ -538,7 +534,7 @@ bool is_cooperative() {
   return block != nullptr && block->launch().sizes.cooperative;
 }
 
-const void* exchange(unsigned mask, const void* mine, std::size_t bytes, const Site& site) {
+const void* exchange_slowly(unsigned mask, const void* mine, std::size_t bytes, const Site& site) {
   Block* block = Block::current();
   return block == nullptr ? mine : block->exchange(mask, mine, bytes, site);
 }
@@ -557,14 +553,9 @@ void yield() {
   if (Block* block = Block::current()) block->yield();
 }
 
-unsigned lane_of_thread() {
+unsigned number_of_thread() {
   const Block* block = Block::current();
-  return block == nullptr ? 0 : block->thread() % kLanes;
-}
-
-unsigned warp_of_thread() {
-  const Block* block = Block::current();
-  return block == nullptr ? 0 : block->thread() / kLanes;
+  return block == nullptr ? 0 : block->thread();
 }
 
 std::size_t dynamic_shared_bytes() {

@@ -26,14 +26,9 @@ inline constexpr unsigned kMostThreads = 1024;
 inline constexpr unsigned kBarriers = 17;
 inline constexpr unsigned kGridBarrier = 16;
 
-// Lanes that leave values for each other.
-struct Exchange {
-  unsigned mask = 0;
-  unsigned arrived = 0;
-  unsigned readers = 0;
-  std::size_t bytes = 0;
-  std::array<Fiber*, kLanes> waiting{};
-  std::vector<std::max_align_t> values;
+// An exchange with the memory of its values.
+struct OwnExchange : Exchange {
+  std::vector<std::max_align_t> memory;
 };
 
 class Block {
@@ -62,13 +57,13 @@ class Block {
   // return.
   [[noreturn]] void end_thread(int error = 0);
   // Whether a thread of a kernel runs, and not this class.
-  [[nodiscard]] bool runs_kernel() const { return running_ != nullptr && running_ != &root_; }
+  [[nodiscard]] bool runs_kernel() const { return torchport_cuda_walk != nullptr; }
   // Whether a launch is in the hands of this block now; thread safe.
   [[nodiscard]] bool runs(const Launch& launch) const { return runs_ == &launch; }
   // Whether an address lies on the stack of the thread that runs.
   [[nodiscard]] bool is_local(const void* address) const {
     const auto* at = static_cast<const char*>(address);
-    return at >= running_->low && at < running_->high;
+    return at >= running().low && at < running().high;
   }
   // Whether an address is of what lanes left for each other.
   [[nodiscard]] bool is_exchanged(const void* address) const;
@@ -77,13 +72,13 @@ class Block {
   // Whether an address is of the walk of the thread that runs.
   [[nodiscard]] bool is_walk(const void* address) const {
     const auto* at = static_cast<const char*>(address);
-    const auto* walk = reinterpret_cast<const char*>(&running_->walk);
+    const auto* walk = reinterpret_cast<const char*>(&running());
     return at >= walk && at < walk + sizeof(Walk);
   }
   // Leaves the kernel if the launch has failed.
   void leave_if_failed();
   // Of a handler of signals: where the program is to go on, on the stack of the thread that runs.
-  [[nodiscard]] char* landing_stack() const { return running_->high; }
+  [[nodiscard]] char* landing_stack() const { return running().high; }
   Fault fault{};
   [[noreturn]] void faulted();
   [[noreturn]] void abandoned();
@@ -97,31 +92,33 @@ class Block {
   }
 
  private:
-  struct Warp {
-    unsigned gone = 0;  // lanes that ended, or that the block does not have
+  struct Warp : WarpTurns {
     std::vector<Exchange*> pending;
     std::vector<Fiber*> converging;  // in active_lanes, with waits_at as the place
   };
-  struct Barrier {
-    std::vector<Fiber*> waiting;
-    unsigned arrived = 0;
-    unsigned wanted = 0;  // 0: all threads that have not ended
-    int trues = 0;        // of the threads that came
-    int result = 0;       // of the round before
-  };
 
-  static void enter(boost::context::detail::transfer_t from);
+  static void enter();
+  // The stack that is in use; that of run(), if no kernel's is.
+  [[nodiscard]] Fiber& running() {
+    return torchport_cuda_walk == nullptr ? root_ : static_cast<Fiber&>(*torchport_cuda_walk);
+  }
+  [[nodiscard]] const Fiber& running() const {
+    return torchport_cuda_walk == nullptr ? root_ : static_cast<const Fiber&>(*torchport_cuda_walk);
+  }
+  [[nodiscard]] Barrier& barrier(unsigned number) {
+    return number == 0 ? turns_.barrier : barriers_[number];
+  }
   void forget();
   void begin_to_meet();
   Fiber& own();
-  void resumed(boost::context::detail::transfer_t from);
-  void switch_to(Fiber* next);
-  Fiber* next();
+  void switch_to(Walk* next);
+  Walk* next();
   Fiber* start();
   void ended();
   void mark_gone(unsigned from, unsigned to);
-  void make_ready(Fiber* fiber);
-  void complete(Warp& warp, Exchange& exchange, const Fiber* runs);
+  void make_ready(Walk* one);
+  void make_ready(Queue& waiting);
+  void complete(Warp& warp, Exchange& exchange);
   void settle(Warp& warp);
   bool settle_barrier(Barrier& barrier);
   bool release_converging();
@@ -135,19 +132,13 @@ class Block {
   ::uint3 place_{};
   FiberPool pool_;
   Fiber root_;
-  Fiber* running_ = nullptr;
-  Fiber* dead_ = nullptr;  // its stack is free once another one runs
-  Fiber* ready_first_ = nullptr;
-  Fiber* ready_last_ = nullptr;
-  std::size_t ready_count_ = 0;
-  std::size_t yields_ = 0;  // since anything else happened
+  Turns turns_;
   unsigned threads_ = 0;
   unsigned started_ = 0;  // threads that have begun: all with a lower number
-  unsigned live_ = 0;     // threads that have not ended
   unsigned converging_ = 0;
   std::array<Warp, kMostThreads / kLanes> warps_;
-  std::array<Barrier, kBarriers> barriers_;
-  std::vector<std::unique_ptr<Exchange>> exchanges_;
+  std::array<Barrier, kBarriers> barriers_;  // but for number 0
+  std::vector<std::unique_ptr<OwnExchange>> exchanges_;
   std::vector<Exchange*> free_exchanges_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <new>
 
 #include <sys/mman.h>
@@ -17,6 +18,29 @@ std::size_t page() {
 }
 
 std::atomic<std::size_t> wanted_bytes = FiberPool::kLeastStack;
+
+#if !TORCHPORT_OWN_SWITCH
+thread_local void (*begins)() = nullptr;
+
+void begin(boost::context::detail::transfer_t from) {
+  static_cast<Walk*>(from.data)->context = from.fctx;
+  begins();
+}
+#endif
+
+// A stack that was left before it did anything.
+void* new_context(char* low, char* high, void (*entry)()) {
+#if TORCHPORT_OWN_SWITCH
+  (void)low;
+  auto** top = reinterpret_cast<void**>(reinterpret_cast<std::uintptr_t>(high) / 64 * 64);
+  *--top = nullptr;  // where the entry would return to
+  *--top = reinterpret_cast<void*>(entry);
+  return static_cast<void*>(top);
+#else
+  begins = entry;
+  return boost::context::detail::make_fcontext(high, static_cast<std::size_t>(high - low), &begin);
+#endif
+}
 
 }  // namespace
 
@@ -35,7 +59,7 @@ FiberPool::~FiberPool() {
   forget();
 }
 
-Fiber* FiberPool::take(void (*entry)(boost::context::detail::transfer_t)) {
+Fiber* FiberPool::take(void (*entry)()) {
   if (stack_bytes_ != wanted_bytes && free_.size() == all_.size()) {
     forget();
     stack_bytes_ = wanted_bytes;
@@ -58,9 +82,8 @@ Fiber* FiberPool::take(void (*entry)(boost::context::detail::transfer_t)) {
   }
   Fiber* fiber = free_.back();
   free_.pop_back();
-  fiber->context = boost::context::detail::make_fcontext(
-      fiber->high, static_cast<std::size_t>(fiber->high - fiber->low), entry);
-  fiber->one_thread = false;
+  fiber->context = new_context(fiber->low, fiber->high, entry);
+  fiber->one_thread = fiber->quick = false;
   fiber->next = nullptr;
   fiber->waits_at = nullptr;
   fiber->held = nullptr;

@@ -1,32 +1,40 @@
-// The stacks that threads of kernels run on, and the switch between them (Boost.Context).
+// The stacks that threads of kernels run on, and the switch between them: that of the toolkit's
+// headers, or Boost.Context's.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <vector>
 
-#include <boost/context/detail/fcontext.hpp>
-
 #include "torchport/kernel.h"
-#include "torchport/warp.h"
+#include "torchport/turns.h"
+#if !TORCHPORT_OWN_SWITCH
+#include <boost/context/detail/fcontext.hpp>
+#endif
 
 namespace torchport::cuda {
 
 // A stack with what runs on it. One host thread owns it.
-struct Fiber {
-  boost::context::detail::fcontext_t context = nullptr;
+struct Fiber : Walk {
+  Fiber() : Walk() {}
   char* low = nullptr;  // the stack; the page below cannot be touched
   char* high = nullptr;
-  Walk walk{};
-  unsigned first = 0;   // the number of the first thread of the walk
-  unsigned thread = 0;  // of the thread that this stack belongs to, once it is one thread's
+  unsigned first = 0;  // the number of the first thread of the walk
   bool one_thread = false;
-  Fiber* next = nullptr;           // in the queue
   const void* waits_at = nullptr;  // the call of active_lanes
   unsigned lanes = 0;              // that were active at the call
-  const Site* site = nullptr;      // where the thread waits
-  void* held = nullptr;            // an exchange whose values the thread may read
 };
+
+// Leaves the stack of `from` for that of `to`. Inlined, because a return to another stack than that
+// of the call is not predicted: each costs as much as the switch.
+__attribute__((always_inline)) inline void jump(Walk& from, const Walk& to) {
+#if TORCHPORT_OWN_SWITCH
+  switch_stacks(&from.context, to.context);
+#else
+  const auto came = boost::context::detail::jump_fcontext(to.context, &from);
+  static_cast<Walk*>(came.data)->context = came.fctx;
+#endif
+}
 
 // Stacks that are made once and used again. Not thread safe: each host thread has its own.
 class FiberPool {
@@ -39,7 +47,7 @@ class FiberPool {
   ~FiberPool();
 
   // A stack that will run `entry`, which never returns.
-  Fiber* take(void (*entry)(boost::context::detail::transfer_t));
+  Fiber* take(void (*entry)());
   void give(Fiber* fiber) { free_.push_back(fiber); }
   // The stacks that are made from now on hold as much as a device's stacks of `bytes` do; a host's
   // frames are larger.

@@ -13,6 +13,7 @@
 
 #include "cuda/source/edits.h"
 #include "cuda/source/parameters.h"
+#include "cuda/source/phases.h"
 #include "cuda/source/scopes.h"
 #include "cuda/source/tokens.h"
 
@@ -334,14 +335,41 @@ class Rewriter {
     if (!options_.check) notes.clear();
     std::size_t named = open - 1;
     while (named > i && tokens_[named].kind != TokenKind::kName) --named;
-    edits_.insert(
-        tokens_[body].end,
-        fmt::format(" if (void** torchport_values = {0}waiting_arguments()) "
-                    "{0}load_arguments(torchport_values{1}); {4}struct torchport_kernel {{}}; "
-                    "{0}run_kernel<torchport_kernel>(\"{2}\", [=](const ::uint3 threadIdx, "
-                    "const ::uint3 blockIdx, const ::dim3 blockDim, const ::dim3 gridDim) mutable "
-                    "{3} {{ (void)threadIdx, (void)blockIdx, (void)blockDim, (void)gridDim; {{ ",
-                    kNames, loads, word(named), options_.contract ? kContract : "", notes));
+    edits_.insert(tokens_[body].end,
+                  fmt::format(" if (void** torchport_values = {0}waiting_arguments()) "
+                              "{0}load_arguments(torchport_values{1}); {2}struct "
+                              "torchport_kernel {{}}; ",
+                              kNames, loads, notes));
+    // A checker has to hear of the barriers.
+    std::optional<std::vector<PhaseEdit>> phases;
+    if (options_.split && !options_.check)
+      phases =
+          phases_of(text_, tokens_, scopes_, {i, open, close, body, end}, [&](std::size_t token) {
+            return !is_of_host(line_of(text_, tokens_[token].begin).file);
+          });
+    const std::string_view contract = options_.contract ? kContract : "";
+    if (phases) {
+      edits_.insert(
+          tokens_[body].end,
+          fmt::format("{0}run_kernel_in_phases<torchport_kernel>(\"{1}\", [=](const ::uint3 "
+                      "blockIdx, const ::dim3 blockDim, const ::dim3 gridDim, {0}Walk* "
+                      "torchport_walk) {2} {{ (void)blockIdx, (void)blockDim, (void)gridDim; {{ ",
+                      kNames, word(named), contract));
+      for (PhaseEdit& edit : *phases) {
+        if (edit.begin == edit.end)
+          edits_.insert(edit.begin, std::move(edit.with));
+        else
+          edits_.replace(edit.begin, edit.end, std::move(edit.with));
+      }
+    } else {
+      edits_.insert(
+          tokens_[body].end,
+          fmt::format(
+              "{0}run_kernel<torchport_kernel>(\"{1}\", [=](const ::uint3 threadIdx, "
+              "const ::uint3 blockIdx, const ::dim3 blockDim, const ::dim3 gridDim) mutable "
+              "{2} {{ (void)threadIdx, (void)blockIdx, (void)blockDim, (void)gridDim; {{ ",
+              kNames, word(named), contract));
+    }
     edits_.insert(tokens_[end].begin, fmt::format("}}}}{});", bounds_of(i, open)));
     kernel_end_ = end;
     device_end_ = std::max(device_end_, end);

@@ -43,6 +43,8 @@ struct RewriteOptions {
   bool check = false;
   // Folders of headers whose copies are those of devices, for a checker.
   std::vector<std::string> toolkit_folders{};
+  // Kernels become loops over threads between their barriers where that is safe (see phases.h).
+  bool split = true;
   // Folders whose files have assembler for the host; without links in their paths.
   std::vector<std::string> host_folders{"/usr/"};
   // The C++ of an assembler statement that is not empty.

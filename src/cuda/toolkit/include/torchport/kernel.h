@@ -26,13 +26,27 @@ static_assert(__TORCHPORT_NVCC__ != 0, "the build of torchport nvcc");
 
 namespace torchport::cuda {
 
-// A walk over the threads of one block, from one thread on.
+struct Exchange;
+struct Site;
+struct Turns;
+struct WarpTurns;
+
+// A walk over the threads of one block, from one thread on; or one thread, once it has waited.
 struct Walk {
   unsigned x, y, z;  // the thread that runs
   unsigned end;      // where rows end; 0 once the walk is the stack of one thread
   ::uint3 block;
   ::dim3 block_size;
   ::dim3 grid_size;
+  // The rest is there for one thread; see torchport/turns.h.
+  bool quick;       // whether it may hand its turn to another one by itself
+  unsigned thread;  // its number
+  void* context;    // where its stack goes on
+  Walk* next;       // in a queue
+  Turns* turns;
+  WarpTurns* warp;
+  Exchange* held;    // the values that it may read
+  const Site* site;  // where it waits
 };
 
 // What __launch_bounds__ and __cluster_dims__ say of a kernel; 0: nothing.
@@ -55,6 +69,7 @@ struct Kernel {
   bool flushes_denormals = false;  // -ftz=true
   bool checked = false;            // its accesses are told to the checker of kernels
   unsigned architecture = 0;       // that it was compiled for, as __CUDA_ARCH__
+  bool in_phases = false;          // `threads` runs a whole block, and no thread of it waits
 };
 
 // The walk of the thread that runs here; none on the host.
@@ -72,7 +87,7 @@ TORCHPORT_CUDA_API bool configure(::dim3 grid, ::dim3 block, std::size_t shared 
 // Runs all blocks, or says which kernel it is (see identity_of), or does nothing if there is an
 // error.
 TORCHPORT_CUDA_API void run_grid(const Kernel& kernel, const void* body) __asm__(
-    "torchport_cuda_run_grid_2");  // a new number where what a kernel passes changes
+    "torchport_cuda_run_grid_3");  // a new number where what a kernel passes changes
 // The addresses of the arguments, if the kernel was called without them (cudaLaunchKernel).
 TORCHPORT_CUDA_API void** waiting_arguments();
 
@@ -222,9 +237,8 @@ void destroy_body(void* body) {
 }
 
 template <class Tag, class Body>
-void run_kernel(const char* name, const Body& body, Bounds bounds = {},
-                ::dim3 cluster = {0, 0, 0}) {
-  static constexpr void (*kThreads)(const void*, Walk&) = &run_threads<Body>;
+void start_kernel(const char* name, void (*threads)(const void*, Walk&), const Body& body,
+                  Bounds bounds, ::dim3 cluster, bool in_phases) {
   bounds.cluster = cluster;
 #ifdef __TORCHPORT_FTZ__
   constexpr bool kFlushes = true;
@@ -241,9 +255,53 @@ void run_kernel(const char* name, const Body& body, Bounds bounds = {},
 #else
   constexpr bool kChecked = false;
 #endif
-  run_grid({name, kThreads, sizeof(Body), &copy_body<Body>, &destroy_body<Body>,
-            &SharedBytes<Tag>::value, bounds, kFlushes, kChecked, kArchitecture},
+  run_grid({name, threads, sizeof(Body), &copy_body<Body>, &destroy_body<Body>,
+            &SharedBytes<Tag>::value, bounds, kFlushes, kChecked, kArchitecture, in_phases},
            &body);
+}
+
+template <class Tag, class Body>
+void run_kernel(const char* name, const Body& body, Bounds bounds = {},
+                ::dim3 cluster = {0, 0, 0}) {
+  start_kernel<Tag>(name, &run_threads<Body>, body, bounds, cluster, false);
+}
+
+// A variable of each thread, of a type that a template has; none is constructed.
+template <class T, std::size_t Count, bool IsPlain = std::is_arithmetic<T>::value>
+struct Kept {
+  T values[Count];
+  T& operator[](std::size_t i) { return values[i]; }
+};
+template <class T, std::size_t Count>
+struct Kept<T, Count, false> {
+  alignas(T) unsigned char bytes[Count * sizeof(T)];
+  T& operator[](std::size_t i) { return reinterpret_cast<T*>(bytes)[i]; }
+};
+
+// A kernel whose threads only meet at barriers that stand between loops over all of them: its body
+// runs once for a block. See cuda/source/phases.h.
+template <unsigned MostBlock, class Body>
+__attribute__((hot, noinline)) TORCHPORT_DEVICE_CODE void run_phases_of(const Body body,
+                                                                        Walk* TORCHPORT_OWN walk) {
+  const ::uint3 block{small(walk->block.x, MostBlock), walk->block.y, walk->block.z};
+  const ::dim3 block_size(small(walk->block_size.x, kFewThreads), walk->block_size.y,
+                          walk->block_size.z);
+  body(block, block_size, walk->grid_size, walk);
+}
+
+template <class Body>
+void run_phases(const void* closure, Walk& walk) {
+  const Body body = *static_cast<const Body*>(closure);
+  if (walk.block.x <= kFewBlocks)
+    run_phases_of<kFewBlocks>(body, &walk);
+  else
+    run_phases_of<~0U>(body, &walk);
+}
+
+template <class Tag, class Body>
+void run_kernel_in_phases(const char* name, const Body& body, Bounds bounds = {},
+                          ::dim3 cluster = {0, 0, 0}) {
+  start_kernel<Tag>(name, &run_phases<Body>, body, bounds, cluster, true);
 }
 
 // For kernels that were built for checks (-D__TORCHPORT_CHECK__): a __shared__ variable that a

@@ -7,18 +7,15 @@
 #include <cstring>
 
 #include "torchport/kernel.h"
+#include "torchport/turns.h"
 
 namespace torchport::cuda {
 
-// Where a thread waits, for the error that says so.
-struct Site {
-  const char* what;
-  const char* file;
-  int line;
-};
-
+TORCHPORT_CUDA_API void wait_for_block_slowly(const Site& site);
 // Waits until all threads of the block that have not ended have come.
-TORCHPORT_CUDA_API void wait_for_block(const Site& site);
+__attribute__((always_inline)) inline void wait_for_block(const Site& site) {
+  if (!wait_quickly(site)) wait_for_block_slowly(site);
+}
 // A barrier of its own number, 0 to 15, for `threads` of the block; 0: all. `wait` false: the
 // thread only says that it has come.
 TORCHPORT_CUDA_API void wait_for_threads(unsigned number, unsigned threads, bool wait,
@@ -26,12 +23,17 @@ TORCHPORT_CUDA_API void wait_for_threads(unsigned number, unsigned threads, bool
 // Waits for all blocks of a cooperative launch.
 TORCHPORT_CUDA_API void wait_for_grid(const Site& site);
 TORCHPORT_CUDA_API bool is_cooperative();
+TORCHPORT_CUDA_API const void* exchange_slowly(unsigned mask, const void* mine, std::size_t bytes,
+                                               const Site& site);
 // Leaves `bytes` bytes, and waits until all lanes of `mask` that have not ended have come. Returns
 // where the value of lane 0 lies; that of lane i is i * bytes behind. It may be read until this
 // thread calls any function of this header again. Values of lanes outside of the mask are not
 // defined.
-TORCHPORT_CUDA_API const void* exchange(unsigned mask, const void* mine, std::size_t bytes,
-                                        const Site& site);
+__attribute__((always_inline)) inline const void* exchange(unsigned mask, const void* mine,
+                                                           std::size_t bytes, const Site& site) {
+  const void* all = exchange_quickly(mask, mine, bytes, site);
+  return all != nullptr ? all : exchange_slowly(mask, mine, bytes, site);
+}
 // Tells a checker of kernels whose value this thread reads of what `exchange` returned.
 TORCHPORT_CUDA_API void check_lane(unsigned lane, const Site& site);
 // The lanes of this warp that are at this call.
@@ -39,8 +41,14 @@ TORCHPORT_CUDA_API unsigned active_lanes(const void* site);
 // Lets others run, because this thread waits for a value in memory.
 TORCHPORT_CUDA_API void yield();
 // The place of this thread: its lane and warp.
-TORCHPORT_CUDA_API unsigned lane_of_thread();
-TORCHPORT_CUDA_API unsigned warp_of_thread();
+TORCHPORT_CUDA_API unsigned number_of_thread();
+inline unsigned lane_of_thread() {
+  const Walk* me = torchport_cuda_walk;
+  return (me != nullptr && me->quick ? me->thread : number_of_thread()) % 32;
+}
+inline unsigned warp_of_thread() {
+  return number_of_thread() / 32;
+}
 // The dynamic shared memory of the launch, in bytes.
 TORCHPORT_CUDA_API std::size_t dynamic_shared_bytes();
 // The thread ends here, as by the instruction exit of PTX.

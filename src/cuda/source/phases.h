@@ -1,0 +1,57 @@
+// Splits a kernel at its barriers, into loops over the threads of a block that a compiler may
+// vectorize.
+//
+//   { int x = threadIdx.x; float v = 0;                 float kept_v[1024];
+//     for (int k = 0; k < n; ++k) {                     for (threads) { kept_v[t] = 0; }
+//       s[x] = a[k * 32 + x];                           for (int k = 0; k < n; ++k) {
+//       __syncthreads();                          ->      for (threads) { int x = threadIdx.x; s[x]
+//       = ...; } v += s[31 - x];                                   for (threads) { int x = ...;
+//       kept_v[t] += s[31 - x]; }
+//       __syncthreads();                                }
+//     }                                                 for (threads) { ... }
+//     b[x] = v; }
+//
+// Only what cannot be wrong is split: barriers stand in the body, or in loops and branches that all
+// threads run alike; the kernel calls nothing but CUDA's functions of numbers, atomics and loads,
+// which never wait; what the threads keep from one phase to the next are numbers and pointers.
+// Every other kernel runs on fibers.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cuda/source/scopes.h"
+#include "cuda/source/tokens.h"
+
+namespace torchport::cuda {
+
+// Changes of a text; those at one place in this order.
+struct PhaseEdit {
+  std::size_t begin;
+  std::size_t end;
+  std::string with;
+};
+
+// The tokens of a kernel: its first one, the parentheses of its parameters, and its braces.
+struct KernelTokens {
+  std::size_t first;
+  std::size_t open, close;
+  std::size_t body, end;
+};
+
+// Whether a token is of the program, not of a header of the toolkit or of the system.
+using IsOfUser = std::function<bool(std::size_t token)>;
+
+// The changes within the braces of a kernel that is split; none: it stays as it is. The text that
+// results uses blockIdx, blockDim, gridDim and `Walk* torchport_walk`.
+[[nodiscard]] std::optional<std::vector<PhaseEdit>> phases_of(std::string_view text,
+                                                              const std::vector<Token>& tokens,
+                                                              const Scopes& scopes,
+                                                              const KernelTokens& kernel,
+                                                              const IsOfUser& is_of_user);
+
+}  // namespace torchport::cuda

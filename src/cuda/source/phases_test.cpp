@@ -1,0 +1,132 @@
+#include "cuda/source/phases.h"
+
+#include <algorithm>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "cuda/source/rewrite.h"
+
+namespace torchport::cuda {
+
+namespace {
+
+std::string result_of(const std::string& text, bool split = true) {
+  RewriteOptions options;
+  options.split = split;
+  const auto result = rewrite("# 1 \"/home/a.cu\"\n" + text, options);
+  REQUIRE(result.has_value());
+  CHECK(std::count(result->begin(), result->end(), '\n') ==
+        std::count(text.begin(), text.end(), '\n') + 1);
+  return *result;
+}
+
+bool is_split(const std::string& text) {
+  return result_of(text).find("run_kernel_in_phases") != std::string::npos;
+}
+
+// A kernel with these statements before a barrier, and these behind it.
+std::string kernel(const std::string& before,
+                   const std::string& behind = "a[threadIdx.x] = s[0];") {
+  return "__global__ void k(int* a, const float* b, int n, float f) { __shared__ int s[64];\n" +
+         before + "\n__syncthreads();\n" + behind + "\n}";
+}
+
+}  // namespace
+
+TEST_CASE("a kernel is split at its barriers, and keeps what its threads know") {
+  const std::string text = result_of(kernel("int x = threadIdx.x; int v = a[x]; s[x] = v;"));
+  CHECK(text.find("run_kernel_in_phases<torchport_kernel>(\"k\"") != std::string::npos);
+  CHECK(text.find("__syncthreads") == std::string::npos);
+  // The index is computed again, the value is kept.
+  const std::string again =
+      result_of(kernel("int x = threadIdx.x; int v = a[x]; s[x] = v;", "a[x] = v + s[x ^ 1];"));
+  const std::string index = "int const x = threadIdx.x; ";
+  const std::size_t first = again.find(index);
+  REQUIRE(first != std::string::npos);
+  CHECK(again.find(index, first + 1) != std::string::npos);
+  CHECK(again.find("v = a[x];") != std::string::npos);
+  CHECK(again.find("int  torchport_") != std::string::npos);
+}
+
+TEST_CASE("kernels that are split") {
+  for (const std::string& text :
+       {kernel("s[threadIdx.x] = a[threadIdx.x];"),
+        kernel("float v = 0; for (int i = threadIdx.x; i < n; i += blockDim.x) v += b[i];"
+               "s[threadIdx.x] = (int)v;"),
+        kernel("",
+               "for (int k = blockDim.x / 2; k > 0; k >>= 1) { if (threadIdx.x < k) "
+               "s[threadIdx.x] += s[threadIdx.x + k]; __syncthreads(); }"),
+        kernel("",
+               "if (blockDim.x >= 64) { s[threadIdx.x] = 1; __syncthreads(); } else if (n) "
+               "{ __syncthreads(); } else { s[0] = 1; }"),
+        kernel("int i = blockIdx.x * blockDim.x + threadIdx.x; if (i >= n) return; s[0] = i;"),
+        kernel("s[0] = 1;", "for (int i = 0; i < n; ++i) if (a[i]) return;"),
+        kernel("const int m = 4; constexpr int q = 8; s[m] = q;"),
+        kernel("unsigned x = threadIdx.x, y = threadIdx.y; s[x] = y;"),
+        kernel("int v[4]; for (int i = 0; i < 4; ++i) v[i] = i;", "a[0] = 1;"),
+        kernel("atomicAdd(&s[0], 1); s[1] = max(n, 2); s[2] = std::min(n, 3);"),
+        kernel("const float* p = b + threadIdx.x; s[0] = static_cast<int>(*p);"),
+        kernel("#pragma unroll 4\nfor (int i = 0; i < 4; ++i) s[i] = i;"),
+        std::string(
+            "template <typename T, int N> __global__ void k(T* a, T x) { __shared__ T s[N]; "
+            "T v = a[threadIdx.x] * x; s[threadIdx.x] = v; __syncthreads(); "
+            "a[threadIdx.x] = s[N - 1 - threadIdx.x] + v; }")})
+    CHECK_MESSAGE(is_split(text), text);
+}
+
+TEST_CASE("kernels that stay on fibers") {
+  for (const std::string& text :
+       {// Barriers that only some threads may reach.
+        kernel("if (threadIdx.x < 32) { __syncthreads(); }"),
+        kernel("int x = threadIdx.x; for (int i = 0; i < x; ++i) { __syncthreads(); }"),
+        kernel("int x = a[threadIdx.x]; if (x) { __syncthreads(); }"),
+        kernel("for (int i = 0; i < n; ++i) { __syncthreads(); i += threadIdx.x; }"),
+        kernel("for (int i = 0; i < n; ++i) { __syncthreads(); if (s[i]) break; }"),
+        kernel("while (true) { __syncthreads(); }"), kernel("do { __syncthreads(); } while (n);"),
+        // What may wait, or do anything.
+        kernel("f(a);"), kernel("s[0] = __shfl_sync(~0u, n, 0);"),
+        kernel("s[0] = __syncthreads_or(n);"), kernel("s[0] = atomicCAS(&s[1], 0, 1);"),
+        kernel("__syncwarp();"), kernel("b->run();"),
+        kernel("auto f = [&] { return 1; }; s[0] = f();"), kernel("asm volatile(\"\");"),
+        kernel("goto end; end:;"), kernel("T<int>(n);"), kernel("(*f)(n);"),
+        // Variables that have no place in an array.
+        kernel("T v; v = 1;"), kernel("auto v = b[0]; s[0] = v;"), kernel("int& v = s[0]; v = 1;"),
+        kernel("auto&& v = n; v = 1;"), kernel("float4 v = c[0];"), kernel("struct S { int x; };"),
+        kernel("volatile int v = 1;"), kernel("static int v;"), kernel("int v(3);"),
+        kernel("int v{3};"), kernel("int v[n];"), kernel("const int m = sizeof(int);"),
+        kernel("double v[64];"),
+        // Parameters are one for all threads.
+        kernel("n -= 1;"), kernel("a += threadIdx.x;"), kernel("++n;"),
+        kernel("int* p = &n; *p = 1;"), kernel("(n) = 2;"),
+        // A name that means something else at another place.
+        kernel("s[0] = m; int m = 2; s[1] = m;"),
+        kernel("for (int k = 0; k < n; ++k) { int m = 1; s[m] = k; __syncthreads(); } s[m] = 1;"),
+        // The program's own function of a known name.
+        "__device__ int max(int a, int b) { __syncthreads(); return a; }\n" +
+            kernel("s[0] = max(n, 1);"),
+        // No barrier: the loop over threads is there already.
+        std::string("__global__ void k(int* a) { a[threadIdx.x] = 1; }")})
+    CHECK_FALSE_MESSAGE(is_split(text), text);
+  CHECK(result_of(kernel("s[0] = 1;"), false).find("in_phases") == std::string::npos);
+}
+
+TEST_CASE("what is not the same in each phase is kept") {
+  for (const std::string value : {"a[0]", "s[0]", "mutable_number", "1.5f", "*a", "n++", "f"}) {
+    const std::string text = result_of("int mutable_number = 3;\n" +
+                                       kernel("int v = " + value + "; s[0] = v;", "a[0] = v;"));
+    if (value == "n++") {
+      CHECK(text.find("in_phases") == std::string::npos);
+      continue;
+    }
+    CHECK_MESSAGE(text.find("v = " + value + "; ") != std::string::npos, text);
+    CHECK_MESSAGE(text.find("auto& v = torchport_") != std::string::npos, text);
+  }
+  // A constant of a namespace and an index that is changed.
+  CHECK(result_of("constexpr int kSide = 3;\n" + kernel("int v = kSide * 2; s[0] = v;"))
+            .find("int const v = kSide * 2;") != std::string::npos);
+  CHECK(result_of(kernel("int v = threadIdx.x; v += 2; s[0] = v;")).find("auto& v = torchport_") !=
+        std::string::npos);
+}
+
+}  // namespace torchport::cuda

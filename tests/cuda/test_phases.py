@@ -1,0 +1,38 @@
+"""Kernels that are split at their barriers compute what their threads compute on fibers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from recorded import TORCHPORT
+
+PROGRAM = Path(__file__).parent / "programs" / "phases.cu"
+
+
+def answers(folder: Path, *flags: str) -> tuple[str, str]:
+    """What the program prints, and the text that the host's compiler got."""
+    folder.mkdir()
+    command = [TORCHPORT, "nvcc", "--keep", *flags, PROGRAM, "-o", "program"]
+    subprocess.run(command, cwd=folder, check=True, timeout=100)
+    (rewritten,) = folder.glob("*.cudafe.ii")
+    environment = os.environ | {"TORCHPORT_VIRTUAL": "cuda:1"}
+    done = subprocess.run(
+        [folder / "program"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return done.stdout, rewritten.read_text()
+
+
+def test_phases_and_fibers_agree(tmp_path: Path) -> None:
+    in_phases, split = answers(tmp_path / "phases")
+    on_fibers, whole = answers(tmp_path / "fibers", "-G")
+    assert in_phases == on_fibers
+    assert len(in_phases.splitlines()) == 11
+    assert split.count("run_kernel_in_phases<torchport_kernel>(") == 7
+    assert whole.count("run_kernel_in_phases<torchport_kernel>(") == 0
