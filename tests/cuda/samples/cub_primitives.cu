@@ -25,14 +25,14 @@ __global__ void in_block(const int* in, int* sorted, int* sums, int* total) {
   __syncthreads();
   Sort(shared.sort).Sort(items);
   __syncthreads();
-  Store(shared.store).Store(sorted, items);
-  __syncthreads();
   Scan(shared.scan).ExclusiveSum(items, scanned);
   __syncthreads();
   Store(shared.store).Store(sums, scanned);
   __syncthreads();
   const int sum = Reduce(shared.reduce).Sum(items);
   if (threadIdx.x == 0) *total = sum;
+  __syncthreads();
+  Store(shared.store).Store(sorted, items);
 }
 
 __global__ void in_warps(const float* in, float* out) {

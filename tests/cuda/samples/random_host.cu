@@ -14,7 +14,7 @@
     }                                                                           \
   } while (0)
 
-__global__ void integrate(const curandDirectionVectors32_t* vectors, double* sum, int n) {
+__global__ void integrate(curandDirectionVectors32_t* vectors, double* sum, int n) {
   curandStateSobol32_t x, y;
   const int i = threadIdx.x;
   curand_init(vectors[0], i * n, &x);
