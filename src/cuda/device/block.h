@@ -22,9 +22,10 @@ namespace torchport::cuda {
 
 inline constexpr unsigned kLanes = 32;
 inline constexpr unsigned kMostThreads = 1024;
-// Barriers 0 to 15 are those of bar.sync; the last one is for the grid.
-inline constexpr unsigned kBarriers = 17;
+// Barriers 0 to 15 are those of bar.sync; then that of the grid, and those of tiles of several warps.
 inline constexpr unsigned kGridBarrier = 16;
+inline constexpr unsigned kTileBarriers = kGridBarrier + 1;
+inline constexpr unsigned kBarriers = kTileBarriers + 31;
 
 // Lanes that leave values for each other.
 struct Exchange {

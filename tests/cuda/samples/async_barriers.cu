@@ -1,4 +1,5 @@
-// Barriers and pipelines of libcu++ (needs: cuda/std): half of a block makes what the other half uses.
+// Barriers and pipelines of libcu++: half of a block makes what the other half uses.
+// needs: nvidia-cuda-cccl
 #include <cooperative_groups.h>
 #include <cuda/barrier>
 #include <cuda/pipeline>

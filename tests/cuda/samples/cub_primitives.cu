@@ -1,4 +1,5 @@
-// Primitives of CUB (needs: cub): of a warp, of a block, of the device.
+// Primitives of CUB: of a warp, of a block, of the device.
+// needs: nvidia-cuda-cccl
 #include <cub/cub.cuh>
 
 #include <algorithm>

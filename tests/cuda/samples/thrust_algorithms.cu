@@ -1,5 +1,6 @@
-// Algorithms of Thrust (needs: thrust) on vectors of the device: transforms, sums, sorts by keys, scans,
+// Algorithms of Thrust on vectors of the device: transforms, sums, sorts by keys, scans,
 // unique runs.
+// needs: nvidia-cuda-cccl
 #include <thrust/copy.h>
 #include <thrust/device_vector.h>
 #include <thrust/host_vector.h>

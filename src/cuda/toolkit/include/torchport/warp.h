@@ -23,6 +23,9 @@ TORCHPORT_CUDA_API void wait_for_block(const Site& site);
 // thread only says that it has come.
 TORCHPORT_CUDA_API void wait_for_threads(unsigned number, unsigned threads, bool wait,
                                          const Site& site);
+// Waits for the `threads` threads of tile `rank` of those of `size`, a power of two from 64 to 1024.
+TORCHPORT_CUDA_API void wait_for_tile(unsigned size, unsigned rank, unsigned threads,
+                                      const Site& site);
 // Waits for all blocks of a cooperative launch.
 TORCHPORT_CUDA_API void wait_for_grid(const Site& site);
 TORCHPORT_CUDA_API bool is_cooperative();
