@@ -46,19 +46,25 @@ def set_environment() -> None:
     os.environ["PATH"] = os.pathsep.join([f"{home}/bin", os.environ.get("PATH", os.defpath)])
 
 
-def load_libraries(runtime: Path) -> None:
-    """Loads what extensions link: CUDA's runtime, and PyTorch's functions for CUDA.
+def load_cuda(runtime: Path, mode: int = ctypes.RTLD_GLOBAL) -> ctypes.CDLL:
+    """Loads CUDA's runtime, its driver and NVRTC, which are one library.
 
     `runtime` is the folder with torchport's libraries for the torch that is loaded.
     """
     for name in ("libtorchport_cuda_shared_memory.so", "libtorchport_cuda.so"):
-        cuda = ctypes.CDLL(str(toolkit() / "lib64" / name), mode=ctypes.RTLD_GLOBAL)
+        cuda = ctypes.CDLL(str(toolkit() / "lib64" / name), mode=mode)
     if CHECKED:
-        ctypes.CDLL(str(toolkit() / "lib64" / "libtorchport_cuda_check.so"), mode=ctypes.RTLD_GLOBAL)
+        ctypes.CDLL(str(toolkit() / "lib64" / "libtorchport_cuda_check.so"), mode=mode)
     # Both have the same devices, and one account of memory (src/runtime/device/cuda_devices.h).
     devices = ctypes.CDLL(str(runtime / "libtorchport_virtual.so")).torchport_virtual_devices
     devices.restype = ctypes.c_void_p
     cuda.torchport_cuda_use_devices(ctypes.c_void_p(devices()))
+    return cuda
+
+
+def load_libraries(runtime: Path) -> None:
+    """Loads what extensions link: CUDA's runtime, and PyTorch's functions for CUDA."""
+    load_cuda(runtime)
     ctypes.CDLL(str(runtime / "libtorchport_torch_cuda.so"), mode=ctypes.RTLD_GLOBAL)
 
 
