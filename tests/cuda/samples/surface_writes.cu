@@ -85,6 +85,8 @@ int main() {
   out.srcArray = volume, out.dstPtr = make_cudaPitchedPtr(back.data(), 4 * sizeof(uchar4), 4, 3);
   out.extent = extent, out.kind = cudaMemcpyDeviceToHost;
   CHECK(cudaMemcpy3D(&out));
+  CHECK(cudaDestroySurfaceObject(surface));
+  CHECK(cudaFreeArray(volume));
   for (int i = 0; i < 24; ++i) right = right && back[i].x == i + 3 && back[i].w == i;
   return finish("surface_writes", right);
 }

@@ -1,14 +1,9 @@
 // Tiles of cooperative groups that are larger than a warp.
 #pragma once
 
-#include <cstring>
-
 #include "torchport/group_lanes.h"
 
 namespace torchport::cuda {
-
-// Where the threads of a block leave values for each other; one thread of the host runs them all.
-inline thread_local const void* torchport_tile_values[1024];
 
 // The tile of `Size` threads, 64 to 1024, that a thread belongs to.
 template <unsigned Size>
@@ -53,21 +48,22 @@ class LargeTile {
   }
   template <class T>
   static T of_rank(const T& value, unsigned rank, const char* what) {
-    const unsigned number = thread_number();
-    torchport_tile_values[number] = &value;
+    leave_for_tile(thread_number(), &value);
     meet(what);
     T result = value;
-    if (rank < present())
-      std::memcpy(static_cast<void*>(&result), torchport_tile_values[first() + rank], sizeof(T));
+    if (rank < present()) take_from_tile(first() + rank, &result, sizeof(T));
     meet(what);  // nobody leaves while others read
     return result;
   }
   static unsigned count(bool predicate, const char* what) {
-    torchport_tile_values[thread_number()] = &predicate;
+    leave_for_tile(thread_number(), &predicate);
     meet(what);
     unsigned result = 0;
-    for (unsigned i = 0; i < present(); ++i)
-      if (*static_cast<const bool*>(torchport_tile_values[first() + i])) ++result;
+    for (unsigned i = 0; i < present(); ++i) {
+      bool one = false;
+      take_from_tile(first() + i, &one, sizeof(one));
+      if (one) ++result;
+    }
     meet(what);
     return result;
   }

@@ -20,11 +20,7 @@ class Mbarrier {
     phase_ = word >> 63;
   }
   static void init(char* at, int count) {
-    Mbarrier barrier(at);
-    barrier.missing_ = barrier.count_ = count;
-    barrier.bytes_ = 0;
-    barrier.phase_ = false;
-    barrier.store();
+    Mbarrier(at, count).store();
   }
 
   [[nodiscard]] unsigned long long word() const {
@@ -51,6 +47,10 @@ class Mbarrier {
 
  private:
   static constexpr int kCount = 0xfffff;
+
+  // The word of a new barrier, which holds nothing yet.
+  Mbarrier(char* at, int count)
+      : at_(at), missing_(count), count_(count), bytes_(0), phase_(false) {}
 
   void settle() {
     if (missing_ <= 0 && bytes_ == 0) {
