@@ -105,7 +105,7 @@ def test_refusals() -> None:
         torch.cuda._compile_kernel(wrong, "f")
     graph = torch.cuda.CUDAGraph()
     with (
-        pytest.raises(NotImplementedError, match="_compile_kernel.*capture of a CUDA graph"),
+        pytest.raises(NotImplementedError, match=r"_compile_kernel.*capture of a CUDA graph"),
         torch.cuda.graph(graph),
     ):
         scaled(args=[x, x, 1])

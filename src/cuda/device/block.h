@@ -22,7 +22,8 @@ namespace torchport::cuda {
 
 inline constexpr unsigned kLanes = 32;
 inline constexpr unsigned kMostThreads = 1024;
-// Barriers 0 to 15 are those of bar.sync; then that of the grid, and those of tiles of several warps.
+// Barriers 0 to 15 are those of bar.sync; then that of the grid, and those of tiles of several
+// warps.
 inline constexpr unsigned kGridBarrier = 16;
 inline constexpr unsigned kTileBarriers = kGridBarrier + 1;
 inline constexpr unsigned kBarriers = kTileBarriers + 31;

@@ -295,7 +295,8 @@ class PtxParser {
   // 0xF0 & 0xCC, (1 << 4) | 3: values that the compiler knows, with the operators of C++.
   [[nodiscard]] bool starts_constant() const {
     return now().kind == PtxTokenKind::kNumber ||
-           (now().kind == PtxTokenKind::kMark && std::string_view("(-+~").find(now().text[0]) != std::string_view::npos);
+           (now().kind == PtxTokenKind::kMark &&
+            std::string_view("(-+~").find(now().text[0]) != std::string_view::npos);
   }
   // `begins`: a number comes next, not an operator.
   std::string rest_of_constant(bool begins) {
@@ -310,7 +311,9 @@ class PtxParser {
         text += number({}, digits).text;
         continue;
       }
-      if (now().kind != PtxTokenKind::kMark || kOperators.find(now().text[0]) == std::string_view::npos) break;
+      if (now().kind != PtxTokenKind::kMark ||
+          kOperators.find(now().text[0]) == std::string_view::npos)
+        break;
       const char mark = now().text[0];
       depth += mark == '(' ? 1 : mark == ')' ? -1 : 0;
       if (depth < 0) break;
@@ -330,8 +333,7 @@ class PtxParser {
       expect(')');
       return operand_of(OperandKind::kInteger, fmt::format("({})", inside));
     }
-    if (accept('~'))
-      return operand_of(OperandKind::kInteger, fmt::format("(~{})", single().text));
+    if (accept('~')) return operand_of(OperandKind::kInteger, fmt::format("(~{})", single().text));
     if (accept('!')) {
       Operand result = single();
       result.negated = !result.negated;

@@ -220,8 +220,8 @@ class Rewriter {
     return true;
   }
 
-  // extern "C" __device__ void f(); without -rdc a GPU's code has no such function, and code that calls
-  // it is only there for targets that nobody asked for. The host's linker is not to miss it.
+  // extern "C" __device__ void f(); without -rdc a GPU's code has no such function, and code that
+  // calls it is only there for targets that nobody asked for. The host's linker is not to miss it.
   [[nodiscard]] bool is_of_another_file(std::size_t i) const {
     if (!scopes_.is_namespace(i)) return false;
     const Declaration declared = scopes_.declaration(i);

@@ -1,9 +1,9 @@
 // Barriers and pipelines of libcu++: half of a block makes what the other half uses.
 // needs: nvidia-cuda-cccl
 #include <cooperative_groups.h>
+#include <cuda/atomic>
 #include <cuda/barrier>
 #include <cuda/pipeline>
-#include <cuda/atomic>
 
 #include "sample.h"
 
@@ -29,7 +29,8 @@ __global__ void producers_and_consumers(const int* in, long long* out, int tiles
       sum += buffer[t & 1][63 - threadIdx.x] * (t + 1);
       if (t + 2 < tiles) (void)empty[t & 1].arrive();
     }
-    cuda::atomic_ref<long long, cuda::thread_scope_device>(*out).fetch_add(sum, cuda::std::memory_order_relaxed);
+    cuda::atomic_ref<long long, cuda::thread_scope_device>(*out).fetch_add(
+        sum, cuda::std::memory_order_relaxed);
   }
 }
 
@@ -43,7 +44,8 @@ __global__ void staged(const int* in, int* out, int n) {
   for (int compute = 0, fetch = 0; compute < tiles; ++compute) {
     for (; fetch < tiles && fetch < compute + kStages; ++fetch) {
       pipeline.producer_acquire();
-      cuda::memcpy_async(block, stages + fetch % kStages * size, in + fetch * size, sizeof(int) * size, pipeline);
+      cuda::memcpy_async(block, stages + fetch % kStages * size, in + fetch * size,
+                         sizeof(int) * size, pipeline);
       pipeline.producer_commit();
     }
     pipeline.consumer_wait();

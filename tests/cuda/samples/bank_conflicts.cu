@@ -1,5 +1,5 @@
-// Lines of shared memory without conflicts of banks: a padded matrix, a permuted (swizzled) one of 16
-// bytes a thread, and volatile-free sums over columns and rows.
+// Lines of shared memory without conflicts of banks: a padded matrix, a permuted (swizzled) one of
+// 16 bytes a thread, and volatile-free sums over columns and rows.
 #include "sample.h"
 
 template <int kPad>
@@ -42,6 +42,7 @@ int main() {
   Array<int4> a(four), b(128);
   permuted<<<2, 64>>>(a, b);
   const auto turned = b.host();
-  for (int i = 0; i < 128; ++i) right = right && turned[i].x == i / 64 * 64 + i % 8 * 8 + i % 64 / 8;
+  for (int i = 0; i < 128; ++i)
+    right = right && turned[i].x == i / 64 * 64 + i % 8 * 8 + i % 64 / 8;
   return finish("bank_conflicts", right);
 }

@@ -1,8 +1,9 @@
-// Algebra of many small problems: scalar products of rows, products of matrices and vectors, solving by
-// Cholesky's and Gauss's methods in shared memory, with pivots found by shuffles.
+// Algebra of many small problems: scalar products of rows, products of matrices and vectors,
+// solving by Cholesky's and Gauss's methods in shared memory, with pivots found by shuffles.
 #include "sample.h"
 
-__global__ void scalar_products(const float* a, const float* b, float* out, int vectors, int length) {
+__global__ void scalar_products(const float* a, const float* b, float* out, int vectors,
+                                int length) {
   __shared__ float accumulated[128];
   for (int vector = blockIdx.x; vector < vectors; vector += gridDim.x) {
     for (int i = threadIdx.x; i < 128; i += blockDim.x) {
@@ -12,7 +13,8 @@ __global__ void scalar_products(const float* a, const float* b, float* out, int 
     }
     for (int stride = 64; stride > 0; stride >>= 1) {
       __syncthreads();
-      for (int i = threadIdx.x; i < stride; i += blockDim.x) accumulated[i] += accumulated[i + stride];
+      for (int i = threadIdx.x; i < stride; i += blockDim.x)
+        accumulated[i] += accumulated[i + stride];
     }
     __syncthreads();
     if (threadIdx.x == 0) out[vector] = accumulated[0];
@@ -92,7 +94,8 @@ int main() {
   for (int m = 0; m < kCount; ++m) {
     double *l = &lower[m * kSize * kSize], *s = &symmetric[m * kSize * kSize];
     for (int i = 0; i < kSize; ++i)
-      for (int j = 0; j <= i; ++j) l[i * kSize + j] = i == j ? 2 + numbers.real() : numbers.real(-1, 1);
+      for (int j = 0; j <= i; ++j)
+        l[i * kSize + j] = i == j ? 2 + numbers.real() : numbers.real(-1, 1);
     for (int i = 0; i < kSize; ++i)
       for (int j = 0; j < kSize; ++j)
         for (int k = 0; k < kSize; ++k) s[i * kSize + j] += l[i * kSize + k] * l[j * kSize + k];
@@ -108,7 +111,8 @@ int main() {
   for (int s = 0; s < systems; ++s)
     for (int i = 0; i < 32; ++i)
       for (int j = 0; j < 32; ++j) {
-        if ((i + 5) % 32 == j) matrices[(s * 32 + i) * 32 + j] += 12;  // large ones are not on the diagonal
+        if ((i + 5) % 32 == j)
+          matrices[(s * 32 + i) * 32 + j] += 12;  // large ones are not on the diagonal
         sides[s * 32 + i] += matrices[(s * 32 + i) * 32 + j] * known[s * 32 + j];
       }
   Array<float> dm(matrices), dsides(sides), x(systems * 32);

@@ -1,5 +1,5 @@
-// A tree of nodes from a pool, in which threads insert with atomicCAS on pointers; and a tree of boxes
-// (radix tree of sorted codes), in which the second child that arrives goes on to the parent.
+// A tree of nodes from a pool, in which threads insert with atomicCAS on pointers; and a tree of
+// boxes (radix tree of sorted codes), in which the second child that arrives goes on to the parent.
 #include <algorithm>
 
 #include "sample.h"
@@ -71,14 +71,16 @@ __global__ void build(const unsigned* codes, Internal* nodes, int* leaf_parents,
     if (t <= 1) break;
   }
   const int gamma = i + split * d + min(d, 0);
-  const int left = min(i, j) == gamma ? n + gamma : gamma, right = max(i, j) == gamma + 1 ? n + gamma + 1 : gamma + 1;
+  const int left = min(i, j) == gamma ? n + gamma : gamma,
+            right = max(i, j) == gamma + 1 ? n + gamma + 1 : gamma + 1;
   nodes[i].left = left, nodes[i].right = right;
   (left >= n ? leaf_parents[left - n] : nodes[left].parent) = i;
   (right >= n ? leaf_parents[right - n] : nodes[right].parent) = i;
   if (i == 0) nodes[0].parent = -1;
 }
 
-__global__ void climb(const Internal* nodes, const int* leaf_parents, const float* leaves, float2* boxes, int* visits, int n) {
+__global__ void climb(const Internal* nodes, const int* leaf_parents, const float* leaves,
+                      float2* boxes, int* visits, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   for (int node = leaf_parents[i]; node >= 0; node = nodes[node].parent) {

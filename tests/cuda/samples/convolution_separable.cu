@@ -80,8 +80,8 @@ int main() {
   columns<<<column_blocks, dim3(kX, 8)>>>(out, between, width, height, stride);
   CHECK(cudaGetLastError());
   std::vector<float> result(width * height);
-  CHECK(cudaMemcpy2D(result.data(), width * sizeof(float), out, pitch, width * sizeof(float), height,
-                     cudaMemcpyDeviceToHost));
+  CHECK(cudaMemcpy2D(result.data(), width * sizeof(float), out, pitch, width * sizeof(float),
+                     height, cudaMemcpyDeviceToHost));
   CHECK(cudaFree(in));
   CHECK(cudaFree(between));
   CHECK(cudaFree(out));

@@ -1,9 +1,9 @@
 // Primitives of CUB: of a warp, of a block, of the device.
 // needs: nvidia-cuda-cccl
-#include <cub/cub.cuh>
-
 #include <algorithm>
 #include <numeric>
+
+#include <cub/cub.cuh>
 
 #include "sample.h"
 
@@ -61,7 +61,8 @@ int main() {
   in_block<128, 4><<<1, 128>>>(in, sorted, sums, total);
   std::vector<int> expected(values);
   std::sort(expected.begin(), expected.end());
-  bool right = sorted.host() == expected && total.host()[0] == std::accumulate(values.begin(), values.end(), 0);
+  bool right = sorted.host() == expected &&
+               total.host()[0] == std::accumulate(values.begin(), values.end(), 0);
   const auto scanned = sums.host();
   for (int i = 0, sum = 0; i < n; sum += expected[i++]) right = right && scanned[i] == sum;
   std::vector<float> reals(128, 0.5f);
@@ -77,7 +78,9 @@ int main() {
   std::vector<int> prefix(n);
   std::partial_sum(values.begin(), values.end(), prefix.begin());
   right = right && out.host() == prefix;
-  with_storage([&](void* s, size_t& b) { return cub::DeviceRadixSort::SortKeysDescending(s, b, pi, ps, n); });
+  with_storage([&](void* s, size_t& b) {
+    return cub::DeviceRadixSort::SortKeysDescending(s, b, pi, ps, n);
+  });
   std::reverse(expected.begin(), expected.end());
   right = right && sorted.host() == expected;
   return finish("cub_primitives", right);

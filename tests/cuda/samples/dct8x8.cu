@@ -2,9 +2,11 @@
 #include "sample.h"
 
 __constant__ float cosines[8][8];
-__constant__ short quantities[64] = {16, 11, 10, 16, 24, 40, 51, 61, 12, 12, 14, 19, 26, 58, 60, 55, 14, 13, 16, 24, 40, 57, 69, 56,
-                                     14, 17, 22, 29, 51, 87, 80, 62, 18, 22, 37, 56, 68, 109, 103, 77, 24, 35, 55, 64, 81, 104, 113, 92,
-                                     49, 64, 78, 87, 103, 121, 120, 101, 72, 92, 95, 98, 112, 100, 103, 99};
+__constant__ short quantities[64] = {16,  11,  10,  16,  24, 40, 51,  61,  12,  12,  14,  19,  26,
+                                     58,  60,  55,  14,  13, 16, 24,  40,  57,  69,  56,  14,  17,
+                                     22,  29,  51,  87,  80, 62, 18,  22,  37,  56,  68,  109, 103,
+                                     77,  24,  35,  55,  64, 81, 104, 113, 92,  49,  64,  78,  87,
+                                     103, 121, 120, 101, 72, 92, 95,  98,  112, 100, 103, 99};
 
 template <bool kBack>
 __device__ void transform(float (*tile)[9], int x, int y) {
@@ -41,13 +43,16 @@ int main() {
   const int width = 128, height = 16;
   float table[8][8];
   for (int k = 0; k < 8; ++k)
-    for (int i = 0; i < 8; ++i) table[k][i] = float(std::sqrt(k == 0 ? 0.125 : 0.25) * std::cos((2 * i + 1) * k * M_PI / 16));
+    for (int i = 0; i < 8; ++i)
+      table[k][i] = float(std::sqrt(k == 0 ? 0.125 : 0.25) * std::cos((2 * i + 1) * k * M_PI / 16));
   CHECK(cudaMemcpyToSymbol(cosines, table, sizeof(table)));
   short quantity[64];
   CHECK(cudaMemcpyFromSymbol(quantity, quantities, sizeof(quantity)));
   std::vector<unsigned char> picture(width * height);
   for (int y = 0; y < height; ++y)
-    for (int x = 0; x < width; ++x) picture[y * width + x] = (unsigned char)(127 + 90 * std::sin(x * 0.11) * std::cos(y * 0.23) + (x * y) % 7);
+    for (int x = 0; x < width; ++x)
+      picture[y * width + x] =
+          (unsigned char)(127 + 90 * std::sin(x * 0.11) * std::cos(y * 0.23) + (x * y) % 7);
   Array<unsigned char> in(picture);
   Array<short> coefficients(width * height);
   Array<float> back(width * height);
@@ -61,7 +66,8 @@ int main() {
       double sum = 0;
       for (int v = 0; v < 8; ++v)
         for (int u = 0; u < 8; ++u)
-          sum += double(table[y % 8][v]) * table[x % 8][u] * (picture[(y / 8 * 8 + v) * width + x / 8 * 8 + u] - 128.0);
+          sum += double(table[y % 8][v]) * table[x % 8][u] *
+                 (picture[(y / 8 * 8 + v) * width + x / 8 * 8 + u] - 128.0);
       right = right && std::fabs(sum / quantity[y % 8 * 8 + x % 8] - c[y * width + x]) < 0.501;
       error += std::pow(b[y * width + x] - picture[y * width + x], 2);
     }

@@ -1,5 +1,5 @@
-// Filters of pictures: means of squares (nearest neighbours and non-local), a bilateral one, a median in
-// registers, a box filter by running sums and the luminance of colours.
+// Filters of pictures: means of squares (nearest neighbours and non-local), a bilateral one, a
+// median in registers, a box filter by running sums and the luminance of colours.
 #include <algorithm>
 
 #include "sample.h"
@@ -92,7 +92,9 @@ int main() {
     colours[i] = make_uchar4(numbers.next() % 256, (i % w) * 5, numbers.next() % 256, 255);
     picture[i] = (0.299f * colours[i].x + 0.587f * colours[i].y + 0.114f * colours[i].z) / 255.0f;
   }
-  auto at = [&](int x, int y) { return picture[std::min(std::max(y, 0), h - 1) * w + std::min(std::max(x, 0), w - 1)]; };
+  auto at = [&](int x, int y) {
+    return picture[std::min(std::max(y, 0), h - 1) * w + std::min(std::max(x, 0), w - 1)];
+  };
   float weights[7];
   for (int i = 0; i < 7; ++i) weights[i] = std::exp(-(i - 3) * (i - 3) / 8.0f);
   CHECK(cudaMemcpyToSymbol(gaussian, weights, sizeof(weights)));
@@ -108,39 +110,41 @@ int main() {
   };
   non_local<<<grid, block>>>(out, in, w, h, 3.0f);
   right = right && each([&](int x, int y) {
-    double all = 0, sum = 0;
-    for (int dy = -2; dy <= 2; ++dy)
-      for (int dx = -2; dx <= 2; ++dx) {
-        double distance = 0;
-        for (int v = -1; v <= 1; ++v)
-          for (int u = -1; u <= 1; ++u) distance += std::pow(at(x + dx + u, y + dy + v) - at(x + u, y + v), 2);
-        const double weight = std::exp(-(distance * 3 + (dx * dx + dy * dy) * 0.04));
-        all += weight, sum += weight * at(x + dx, y + dy);
-      }
-    return sum / all;
-  });
+            double all = 0, sum = 0;
+            for (int dy = -2; dy <= 2; ++dy)
+              for (int dx = -2; dx <= 2; ++dx) {
+                double distance = 0;
+                for (int v = -1; v <= 1; ++v)
+                  for (int u = -1; u <= 1; ++u)
+                    distance += std::pow(at(x + dx + u, y + dy + v) - at(x + u, y + v), 2);
+                const double weight = std::exp(-(distance * 3 + (dx * dx + dy * dy) * 0.04));
+                all += weight, sum += weight * at(x + dx, y + dy);
+              }
+            return sum / all;
+          });
   bilateral<<<grid, block>>>(out, in, w, h, 5.0f);
   right = right && each([&](int x, int y) {
-    double all = 0, sum = 0;
-    for (int dy = -3; dy <= 3; ++dy)
-      for (int dx = -3; dx <= 3; ++dx) {
-        const double d = at(x + dx, y + dy) - at(x, y), weight = weights[dx + 3] * weights[dy + 3] * std::exp(-d * d * 5);
-        all += weight, sum += weight * at(x + dx, y + dy);
-      }
-    return sum / all;
-  });
+            double all = 0, sum = 0;
+            for (int dy = -3; dy <= 3; ++dy)
+              for (int dx = -3; dx <= 3; ++dx) {
+                const double d = at(x + dx, y + dy) - at(x, y),
+                             weight = weights[dx + 3] * weights[dy + 3] * std::exp(-d * d * 5);
+                all += weight, sum += weight * at(x + dx, y + dy);
+              }
+            return sum / all;
+          });
   median<<<grid, block>>>(out, in, w, h);
   right = right && each([&](int x, int y) {
-    float v[9];
-    for (int i = 0; i < 9; ++i) v[i] = at(x + i % 3 - 1, y + i / 3 - 1);
-    std::sort(v, v + 9);
-    return v[4];
-  });
+            float v[9];
+            for (int i = 0; i < 9; ++i) v[i] = at(x + i % 3 - 1, y + i / 3 - 1);
+            std::sort(v, v + 9);
+            return v[4];
+          });
   box_rows<<<2, 32>>>(out, in, w, h, r);
   right = right && each([&](int x, int y) {
-    double sum = 0;
-    for (int d = -r; d <= r; ++d) sum += at(x + d, y);
-    return sum / (2 * r + 1);
-  });
+            double sum = 0;
+            for (int d = -r; d <= r; ++d) sum += at(x + d, y);
+            return sum / (2 * r + 1);
+          });
   return finish("denoise", right);
 }

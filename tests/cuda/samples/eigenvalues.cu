@@ -1,4 +1,5 @@
-// All eigenvalues of a symmetric matrix with three diagonals, by bisection: a thread for each value.
+// All eigenvalues of a symmetric matrix with three diagonals, by bisection: a thread for each
+// value.
 #include <algorithm>
 
 #include "sample.h"
@@ -16,11 +17,13 @@ __device__ int below(const T* diagonal, const T* beside, int n, T x) {
 }
 
 template <class T>
-__global__ void bisect(const T* diagonal, const T* beside, T* values, int n, T low, T high, T precision) {
+__global__ void bisect(const T* diagonal, const T* beside, T* values, int n, T low, T high,
+                       T precision) {
   extern __shared__ __align__(sizeof(double)) unsigned char memory[];
   T* d = reinterpret_cast<T*>(memory);
   T* b = d + n;
-  for (int i = threadIdx.x; i < n; i += blockDim.x) d[i] = diagonal[i], b[i] = i + 1 < n ? beside[i] : T(0);
+  for (int i = threadIdx.x; i < n; i += blockDim.x)
+    d[i] = diagonal[i], b[i] = i + 1 < n ? beside[i] : T(0);
   __syncthreads();
   const int k = blockIdx.x * blockDim.x + threadIdx.x;
   if (k >= n) return;
@@ -44,4 +47,6 @@ bool test(T precision) {
   return all_close(values.host(), expected, 4 * precision);
 }
 
-int main() { return finish("eigenvalues", test<float>(2e-6f) && test<double>(1e-12)); }
+int main() {
+  return finish("eigenvalues", test<float>(2e-6f) && test<double>(1e-12));
+}

@@ -1,11 +1,18 @@
-// Fourier transforms in shared memory (Stockham, radix 2 and 4), a convolution by them, and Walsh's.
+// Fourier transforms in shared memory (Stockham, radix 2 and 4), a convolution by them, and
+// Walsh's.
 #include <complex>
 
 #include "sample.h"
 
-__device__ inline float2 operator*(float2 a, float2 b) { return make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
-__device__ inline float2 operator+(float2 a, float2 b) { return make_float2(a.x + b.x, a.y + b.y); }
-__device__ inline float2 operator-(float2 a, float2 b) { return make_float2(a.x - b.x, a.y - b.y); }
+__device__ inline float2 operator*(float2 a, float2 b) {
+  return make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
+}
+__device__ inline float2 operator+(float2 a, float2 b) {
+  return make_float2(a.x + b.x, a.y + b.y);
+}
+__device__ inline float2 operator-(float2 a, float2 b) {
+  return make_float2(a.x - b.x, a.y - b.y);
+}
 
 template <int kSize>
 __device__ void transform(float2 (&buffer)[2][kSize], int& from, float sign) {
@@ -38,7 +45,8 @@ __global__ void fft(float2* data) {
 template <int kSize>
 __global__ void convolve(float* out, const float* a, const float* b) {
   __shared__ float2 left[2][kSize], right[2][kSize];
-  for (int i = threadIdx.x; i < kSize; i += blockDim.x) left[0][i] = make_float2(a[i], 0), right[0][i] = make_float2(b[i], 0);
+  for (int i = threadIdx.x; i < kSize; i += blockDim.x)
+    left[0][i] = make_float2(a[i], 0), right[0][i] = make_float2(b[i], 0);
   int x = 0, y = 0;
   transform<kSize>(left, x, -1);
   transform<kSize>(right, y, -1);
@@ -79,8 +87,10 @@ int main() {
     for (int k = 0; k < n; ++k) {
       std::complex<double> sum = 0;
       for (int i = 0; i < n; ++i)
-        sum += std::complex<double>(signal[row * n + i].x, signal[row * n + i].y) * std::polar(1.0, -2 * M_PI * ((i * k) % n) / n);
-      right = right && close(spectrum[row * n + k].x, sum.real(), 1e-4) && close(spectrum[row * n + k].y, sum.imag(), 1e-4);
+        sum += std::complex<double>(signal[row * n + i].x, signal[row * n + i].y) *
+               std::polar(1.0, -2 * M_PI * ((i * k) % n) / n);
+      right = right && close(spectrum[row * n + k].x, sum.real(), 1e-4) &&
+              close(spectrum[row * n + k].y, sum.imag(), 1e-4);
     }
   std::vector<float> a(n), b(n), expected(n);
   for (int i = 0; i < n; ++i) a[i] = numbers.real(), b[i] = i < 9 ? numbers.real() : 0;

@@ -1,11 +1,12 @@
-// Finite differences of a field in three dimensions, in time: planes in shared memory with halos, the
-// values before and behind a plane in registers.
+// Finite differences of a field in three dimensions, in time: planes in shared memory with halos,
+// the values before and behind a plane in registers.
 #include "sample.h"
 
 constexpr int kRadius = 4, kX = 32, kY = 8;
 __constant__ float weights[kRadius + 1];
 
-__global__ __launch_bounds__(kX* kY) void step(float* out, const float* in, int nx, int ny, int nz) {
+__global__ __launch_bounds__(kX* kY) void step(float* out, const float* in, int nx, int ny,
+                                               int nz) {
   __shared__ float tile[kY + 2 * kRadius][kX + 2 * kRadius];
   const int x = blockIdx.x * kX + threadIdx.x, y = blockIdx.y * kY + threadIdx.y;
   const int tx = threadIdx.x + kRadius, ty = threadIdx.y + kRadius;
@@ -29,7 +30,8 @@ __global__ __launch_bounds__(kX* kY) void step(float* out, const float* in, int 
     if (inside) {
       if (threadIdx.y < kRadius) tile[threadIdx.y][tx] = in[at - kRadius * row];
       // The last rows of a block have their neighbours loaded by the first threads that are inside.
-      const int rows = min(kY, ny - int(blockIdx.y) * kY), columns = min(kX, nx - int(blockIdx.x) * kX);
+      const int rows = min(kY, ny - int(blockIdx.y) * kY),
+                columns = min(kX, nx - int(blockIdx.x) * kX);
       if (int(threadIdx.y) >= rows - kRadius) tile[ty + kRadius][tx] = in[at + kRadius * row];
       if (threadIdx.x < kRadius) tile[ty][threadIdx.x] = in[at - kRadius];
       if (int(threadIdx.x) >= columns - kRadius) tile[ty][tx + kRadius] = in[at + kRadius];
@@ -56,7 +58,8 @@ __global__ __launch_bounds__(kX* kY) void step(float* out, const float* in, int 
 
 int main() {
   const int nx = 40, ny = 20, nz = 12, steps = 2;
-  const int row = nx + 2 * kRadius, plane = row * (ny + 2 * kRadius), volume = plane * (nz + 2 * kRadius);
+  const int row = nx + 2 * kRadius, plane = row * (ny + 2 * kRadius),
+            volume = plane * (nz + 2 * kRadius);
   const float w[kRadius + 1] = {0.4f, 0.05f, 0.03f, 0.015f, 0.005f};
   std::vector<float> field(volume), next;
   Numbers numbers(43);

@@ -5,9 +5,15 @@
 #include "sample.h"
 
 using Operation = float (*)(float, float);
-__device__ float add(float a, float b) { return a + b; }
-__device__ float multiply(float a, float b) { return a * b; }
-__device__ float power(float a, float b) { return b < 1 ? 1.0f : a * power(a, b - 1); }
+__device__ float add(float a, float b) {
+  return a + b;
+}
+__device__ float multiply(float a, float b) {
+  return a * b;
+}
+__device__ float power(float a, float b) {
+  return b < 1 ? 1.0f : a * power(a, b - 1);
+}
 __device__ Operation table[] = {add, multiply, power};
 __device__ Operation chosen = multiply;
 __constant__ Operation constant = add;
@@ -16,7 +22,9 @@ __global__ void apply(const int* which, const float* a, const float* b, float* o
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = table[which[i]](a[i], b[i]);
 }
-__global__ void apply_one(Operation operation, float* out) { out[threadIdx.x] = (*operation)(threadIdx.x, 3); }
+__global__ void apply_one(Operation operation, float* out) {
+  out[threadIdx.x] = (*operation)(threadIdx.x, 3);
+}
 
 class Shape {
  public:
@@ -56,7 +64,9 @@ __global__ void make(Shape** shapes) {
   else
     shapes[i] = new Square(i);
 }
-__global__ void measure(Shape** shapes, float* out) { out[threadIdx.x] = shapes[threadIdx.x]->twice(); }
+__global__ void measure(Shape** shapes, float* out) {
+  out[threadIdx.x] = shapes[threadIdx.x]->twice();
+}
 __global__ void destroy(Shape** shapes, int* counts) {
   delete shapes[threadIdx.x];
   alignas(Doubler) char place[sizeof(Doubler)];
@@ -89,6 +99,7 @@ int main() {
   destroy<<<1, 16>>>(shapes, counts);
   const auto areas = few.host();
   const auto c = counts.host();
-  for (int i = 0; i < 16; ++i) right = right && areas[i] == (i % 2 ? 6 * i * i + 1 : 2 * i * i) && c[i] == 2 * i + 1;
+  for (int i = 0; i < 16; ++i)
+    right = right && areas[i] == (i % 2 ? 6 * i * i + 1 : 2 * i * i) && c[i] == 2 * i + 1;
   return finish("function_pointers", right);
 }

@@ -1,5 +1,5 @@
-// Graphs: captured from two streams, made node by node, updated with another capture, cloned; launches
-// read new data each time.
+// Graphs: captured from two streams, made node by node, updated with another capture, cloned;
+// launches read new data each time.
 #include "sample.h"
 
 __global__ void partial_sums(const float* in, double* out, int n) {
@@ -20,9 +20,12 @@ __global__ void final_sum(const double* in, double* out, int n, double scale) {
   *out += sum * scale;
 }
 
-void CUDART_CB count(void* data) { ++*static_cast<int*>(data); }
+void CUDART_CB count(void* data) {
+  ++*static_cast<int*>(data);
+}
 
-cudaGraph_t capture(cudaStream_t stream, const float* host, float* in, double* partial, double* out, int n, double scale) {
+cudaGraph_t capture(cudaStream_t stream, const float* host, float* in, double* partial, double* out,
+                    int n, double scale) {
   cudaStream_t side;
   cudaEvent_t fork, join;
   CHECK(cudaStreamCreate(&side));

@@ -49,7 +49,8 @@ __global__ void rest(int* d, int n, int round) {
   at(d, n, blockIdx.y, blockIdx.x) = best;
 }
 
-__global__ void breadth(const int* starts, const int* ends, int* levels, const int* queue, int size, int* next, int* next_size, int level) {
+__global__ void breadth(const int* starts, const int* ends, int* levels, const int* queue, int size,
+                        int* next, int* next_size, int level) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= size) return;
   const int node = queue[i];
@@ -79,14 +80,16 @@ int main() {
   }
   for (int k = 0; k < n; ++k)
     for (int i = 0; i < n; ++i)
-      for (int j = 0; j < n; ++j) d[i * n + j] = std::min(d[i * n + j], d[i * n + k] + d[k * n + j]);
+      for (int j = 0; j < n; ++j)
+        d[i * n + j] = std::min(d[i * n + j], d[i * n + k] + d[k * n + j]);
   bool right = distances.host() == d;
 
   std::vector<int> expected(n, -1), order{0};
   expected[0] = 0;
   for (size_t i = 0; i < order.size(); ++i)
     for (int e = starts[order[i]]; e < starts[order[i] + 1]; ++e)
-      if (expected[ends[e]] < 0) expected[ends[e]] = expected[order[i]] + 1, order.push_back(ends[e]);
+      if (expected[ends[e]] < 0)
+        expected[ends[e]] = expected[order[i]] + 1, order.push_back(ends[e]);
   std::vector<int> levels(n, -1);
   levels[0] = 0;
   Array<int> s(starts), e(ends), l(levels), a(std::vector<int>(n, 0)), b(n), size(1);

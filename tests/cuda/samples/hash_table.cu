@@ -1,5 +1,5 @@
-// A hash table with open addressing by atomicCAS, chains whose heads are exchanged, and counters behind
-// a lock that a block takes.
+// A hash table with open addressing by atomicCAS, chains whose heads are exchanged, and counters
+// behind a lock that a block takes.
 #include <map>
 
 #include "sample.h"
@@ -25,7 +25,8 @@ __global__ void insert(unsigned* keys, unsigned* counts, const unsigned* in, int
   }
 }
 
-__global__ void find(const unsigned* keys, const unsigned* counts, const unsigned* in, unsigned* out, int n) {
+__global__ void find(const unsigned* keys, const unsigned* counts, const unsigned* in,
+                     unsigned* out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   unsigned slot = hash(in[i]);
@@ -109,6 +110,6 @@ int main() {
   sums<<<12, 64>>>(values, n);
   double both[2];
   CHECK(cudaMemcpyFromSymbol(both, guarded, sizeof(both)));
-  return finish("hash_table", out.host() == expected && length.host() == of_chain && close(both[0], sum, 1e-12) &&
-                                  close(both[1], squares, 1e-12));
+  return finish("hash_table", out.host() == expected && length.host() == of_chain &&
+                                  close(both[0], sum, 1e-12) && close(both[1], squares, 1e-12));
 }

@@ -17,7 +17,8 @@ __global__ void of_bytes(const unsigned* words, unsigned* bins, int n) {
 // Each thread counts in bytes of its own: no atomics, but no more than 255 numbers a thread.
 __global__ void of_threads(const unsigned* words, unsigned* bins, int n) {
   __shared__ unsigned char counts[64 * 64];
-  for (int i = threadIdx.x; i < 64 * 64 / 4; i += blockDim.x) reinterpret_cast<unsigned*>(counts)[i] = 0;
+  for (int i = threadIdx.x; i < 64 * 64 / 4; i += blockDim.x)
+    reinterpret_cast<unsigned*>(counts)[i] = 0;
   __syncthreads();
   for (int i = blockIdx.x * 64 + threadIdx.x; i < n; i += 64 * gridDim.x) {
     const uchar4 bytes = reinterpret_cast<const uchar4*>(words)[i];
@@ -67,6 +68,7 @@ int main() {
   a.clear(), b.clear(), c.clear();
   of_bytes<<<8, 256>>>(in, a, n);
   of_threads<<<16, 64>>>(in, b, n);
-  of_warps<10><<<8, 128, 4 * 10 * sizeof(unsigned)>>>((const unsigned char*)(unsigned*)in, c, 4 * n);
+  of_warps<10>
+      <<<8, 128, 4 * 10 * sizeof(unsigned)>>>((const unsigned char*)(unsigned*)in, c, 4 * n);
   return finish("histogram", a.host() == bins && b.host() == coarse && c.host() == modulo);
 }

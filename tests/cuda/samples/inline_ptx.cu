@@ -1,5 +1,5 @@
-// Inline PTX: special registers, fields of bits, bytes, any logic of three inputs, wide products with
-// carries, predicates, shuffles, atomics and loads with hints.
+// Inline PTX: special registers, fields of bits, bytes, any logic of three inputs, wide products
+// with carries, predicates, shuffles, atomics and loads with hints.
 #include <cstdint>
 
 #include "sample.h"
@@ -18,7 +18,8 @@ __global__ void registers(unsigned* out) {
   asm("mov.u32 %0, %%lanemask_eq;" : "=r"(equal));
   asm("mov.u32 %0, %%ctaid.x;" : "=r"(block));
   asm("mov.u32 %0, %%ntid.x;" : "=r"(threads));
-  mine[0] = lane_id(), mine[1] = warp < 64, mine[2] = below, mine[3] = equal, mine[4] = block, mine[5] = threads;
+  mine[0] = lane_id(), mine[1] = warp < 64, mine[2] = below, mine[3] = equal, mine[4] = block,
+  mine[5] = threads;
 }
 
 __global__ void bits(const unsigned* in, unsigned* out) {
@@ -32,9 +33,15 @@ __global__ void bits(const unsigned* in, unsigned* out) {
   asm("lop3.b32 %0, %1, %2, %3, (0xF0 & 0xCC) | 0xAA;" : "=r"(mine[5]) : "r"(a), "r"(b), "r"(c));
   asm("shf.l.wrap.b32 %0, %1, %2, %3;" : "=r"(mine[6]) : "r"(a), "r"(b), "r"(7));
   asm("brev.b32 %0, %1;" : "=r"(mine[7]) : "r"(a));
-  asm("{\n\t.reg .u32 t;\n\tmul.hi.u32 t, %1, %2;\n\tadd.u32 %0, t, 1;\n\t}" : "=r"(mine[8]) : "r"(a), "r"(b));
-  asm("{ .reg .pred p;\n setp.lt.u32 p, %1, %2;\n selp.u32 %0, 11, 22, p; }" : "=r"(mine[9]) : "r"(a), "r"(b));
-  asm("add.cc.u32 %0, %2, %3;\n\taddc.u32 %1, 0, 0;" : "=r"(mine[10]), "=r"(mine[11]) : "r"(a), "r"(b));
+  asm("{\n\t.reg .u32 t;\n\tmul.hi.u32 t, %1, %2;\n\tadd.u32 %0, t, 1;\n\t}"
+      : "=r"(mine[8])
+      : "r"(a), "r"(b));
+  asm("{ .reg .pred p;\n setp.lt.u32 p, %1, %2;\n selp.u32 %0, 11, 22, p; }"
+      : "=r"(mine[9])
+      : "r"(a), "r"(b));
+  asm("add.cc.u32 %0, %2, %3;\n\taddc.u32 %1, 0, 0;"
+      : "=r"(mine[10]), "=r"(mine[11])
+      : "r"(a), "r"(b));
 }
 
 __global__ void more(const unsigned* in, uint64_t* wide, unsigned* counter, float* floats) {
@@ -49,12 +56,16 @@ __global__ void more(const unsigned* in, uint64_t* wide, unsigned* counter, floa
   asm volatile("red.global.max.u32 [%0], %1;" ::"l"(counter + 1), "r"(a) : "memory");
   unsigned loaded, ballot;
   asm volatile("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(loaded) : "l"(in + threadIdx.x));
-  asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; vote.sync.ballot.b32 %0, p, 0xffffffff; }" : "=r"(ballot) : "r"(loaded & 1));
+  asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; vote.sync.ballot.b32 %0, p, 0xffffffff; }"
+               : "=r"(ballot)
+               : "r"(loaded & 1));
   unsigned moved;
   asm volatile("shfl.sync.bfly.b32 %0, %1, 1, 0x1f, 0xffffffff;" : "=r"(moved) : "r"(loaded));
   if (threadIdx.x == 0) counter[2] = ballot, counter[3] = moved;
   float f;
-  asm("{ .reg .f32 t; fma.rn.f32 t, %1, %2, %3; sqrt.rn.f32 %0, t; }" : "=f"(f) : "f"(3.0f), "f"(float(threadIdx.x)), "f"(1.0f));
+  asm("{ .reg .f32 t; fma.rn.f32 t, %1, %2, %3; sqrt.rn.f32 %0, t; }"
+      : "=f"(f)
+      : "f"(3.0f), "f"(float(threadIdx.x)), "f"(1.0f));
   asm volatile("st.global.cs.f32 [%0], %1;" ::"l"(floats + threadIdx.x), "f"(f) : "memory");
   asm volatile("membar.gl;" ::: "memory");
 }
@@ -74,7 +85,8 @@ int main() {
   const auto id = r.host();
   for (unsigned i = 0; i < 64; ++i) {
     const unsigned* m = &id[i * 6];
-    right = right && m[0] == i % 32 && m[1] == 1 && m[2] == (1u << i % 32) - 1 && m[3] == 1u << i % 32 && m[4] == 0 && m[5] == 64;
+    right = right && m[0] == i % 32 && m[1] == 1 && m[2] == (1u << i % 32) - 1 &&
+            m[3] == 1u << i % 32 && m[4] == 0 && m[5] == 64;
   }
   const auto out = o.host();
   unsigned ballot = 0, most = 0;
@@ -102,10 +114,12 @@ int main() {
         right = false;
       }
     const uint64_t product = uint64_t(a) * b + 5;
-    right = right && products[i] == (product >> 32 | product << 32) && roots[i] == std::sqrt(3.0f * i + 1);
+    right = right && products[i] == (product >> 32 | product << 32) &&
+            roots[i] == std::sqrt(3.0f * i + 1);
     ballot |= (a & 1) << i;
     most = std::max(most, a);
   }
   const auto c = counter.host();
-  return finish("inline_ptx", right && c[0] == 64 && c[1] == most && c[2] == ballot && c[3] == in[1]);
+  return finish("inline_ptx",
+                right && c[0] == 64 && c[1] == most && c[2] == ballot && c[3] == in[1]);
 }

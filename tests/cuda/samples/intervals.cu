@@ -1,4 +1,5 @@
-// Arithmetic of intervals by functions that round up and down: Newton's method that encloses a root.
+// Arithmetic of intervals by functions that round up and down: Newton's method that encloses a
+// root.
 #include "sample.h"
 
 template <class T>
@@ -31,7 +32,9 @@ __device__ Interval<T> operator+(Interval<T> a, Interval<T> b) {
   return {Rounded<T>::add_down(a.low, b.low), Rounded<T>::add_up(a.high, b.high)};
 }
 template <class T>
-__device__ Interval<T> operator-(Interval<T> a, Interval<T> b) { return a + Interval<T>{-b.high, -b.low}; }
+__device__ Interval<T> operator-(Interval<T> a, Interval<T> b) {
+  return a + Interval<T>{-b.high, -b.low};
+}
 template <class T>
 __device__ Interval<T> operator*(Interval<T> a, Interval<T> b) {
   using R = Rounded<T>;
@@ -43,7 +46,8 @@ __device__ Interval<T> operator*(Interval<T> a, Interval<T> b) {
 template <class T>
 __device__ Interval<T> operator/(Interval<T> a, Interval<T> b) {  // b is positive
   using R = Rounded<T>;
-  return {R::divide_down(a.low, a.low < 0 ? b.low : b.high), R::divide_up(a.high, a.high < 0 ? b.high : b.low)};
+  return {R::divide_down(a.low, a.low < 0 ? b.low : b.high),
+          R::divide_up(a.high, a.high < 0 ? b.high : b.low)};
 }
 
 // The square root of each number of the array, as an interval.
@@ -65,9 +69,11 @@ __global__ void roots(const T* in, Interval<T>* out, int n) {
 }
 
 __global__ void directions(float* out) {
-  out[0] = __fsqrt_ru(2.0f), out[1] = __fsqrt_rd(2.0f), out[2] = __frcp_ru(3.0f), out[3] = __frcp_rd(3.0f);
+  out[0] = __fsqrt_ru(2.0f), out[1] = __fsqrt_rd(2.0f), out[2] = __frcp_ru(3.0f),
+  out[3] = __frcp_rd(3.0f);
   out[4] = __fmaf_ru(0.1f, 0.1f, 1.0f), out[5] = __fmaf_rz(-0.1f, 0.1f, -1.0f);
-  out[6] = __double2float_ru(0.1), out[7] = __double2float_rd(0.1), out[8] = __int2float_ru(16777217), out[9] = __int2float_rz(16777217);
+  out[6] = __double2float_ru(0.1), out[7] = __double2float_rd(0.1),
+  out[8] = __int2float_ru(16777217), out[9] = __int2float_rz(16777217);
 }
 
 template <class T>
@@ -82,7 +88,9 @@ bool test(double width) {
   const auto found = out.host();
   for (int i = 0; i < n; ++i) {
     const long double root = sqrtl((long double)values[i]);
-    if (!(found[i].low <= root && root <= found[i].high && found[i].high - found[i].low <= width * double(root))) return false;
+    if (!(found[i].low <= root && root <= found[i].high &&
+          found[i].high - found[i].low <= width * double(root)))
+      return false;
   }
   return true;
 }
@@ -91,8 +99,10 @@ int main() {
   Array<float> rounded(10);
   directions<<<1, 1>>>(rounded);
   const auto r = rounded.host();
-  bool right = double(r[0]) * r[0] > 2 && double(r[1]) * r[1] < 2 && std::nextafterf(r[1], 2) == r[0] && 3.0 * r[2] > 1 &&
-               3.0 * r[3] < 1 && std::nextafterf(r[3], 1) == r[2] && r[4] > 1 + double(0.1f) * 0.1f && r[5] > -1 - double(0.1f) * 0.1f &&
-               r[6] > 0.1 && r[7] < 0.1 && r[8] == 16777218 && r[9] == 16777216;
+  bool right = double(r[0]) * r[0] > 2 && double(r[1]) * r[1] < 2 &&
+               std::nextafterf(r[1], 2) == r[0] && 3.0 * r[2] > 1 && 3.0 * r[3] < 1 &&
+               std::nextafterf(r[3], 1) == r[2] && r[4] > 1 + double(0.1f) * 0.1f &&
+               r[5] > -1 - double(0.1f) * 0.1f && r[6] > 0.1 && r[7] < 0.1 && r[8] == 16777218 &&
+               r[9] == 16777216;
   return finish("intervals", right && test<float>(1e-6) && test<double>(1e-14));
 }

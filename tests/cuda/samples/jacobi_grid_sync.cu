@@ -6,8 +6,8 @@
 
 namespace cg = cooperative_groups;
 
-__global__ void jacobi(const float* a, const double* b, double* x, double* x_new, double* change, int n,
-                       int* sweeps, int most) {
+__global__ void jacobi(const float* a, const double* b, double* x, double* x_new, double* change,
+                       int n, int* sweeps, int most) {
   cg::grid_group grid = cg::this_grid();
   auto block = cg::this_thread_block();
   auto warp = cg::tiled_partition<32>(block);
@@ -19,7 +19,8 @@ __global__ void jacobi(const float* a, const double* b, double* x, double* x_new
       double sum = 0;
       for (int j = warp.thread_rank(); j < n; j += warp.size())
         if (j != row) sum += a[row * n + j] * x[j];
-      for (int offset = warp.size() / 2; offset > 0; offset /= 2) sum += warp.shfl_down(sum, offset);
+      for (int offset = warp.size() / 2; offset > 0; offset /= 2)
+        sum += warp.shfl_down(sum, offset);
       if (warp.thread_rank() == 0) {
         const double value = (b[row] - sum) / a[row * n + row];
         moved += fabs(value - x[row]);
@@ -36,8 +37,8 @@ __global__ void jacobi(const float* a, const double* b, double* x, double* x_new
   if (grid.thread_rank() == 0) *sweeps = sweep;
 }
 
-__device__ void dot(const double* a, const double* b, double* result, int n, const cg::thread_block& block,
-                    const cg::grid_group& grid) {
+__device__ void dot(const double* a, const double* b, double* result, int n,
+                    const cg::thread_block& block, const cg::grid_group& grid) {
   extern __shared__ double partial[];
   double sum = 0;
   for (int i = grid.thread_rank(); i < n; i += grid.size()) sum += a[i] * b[i];
@@ -118,6 +119,7 @@ int main() {
   double *arg_x = cx, *arg_r = r, *arg_p = p, *arg_ap = ap, *arg_sums = sums;
   int arg_n = m;
   void* more[] = {&arg_b, &arg_x, &arg_r, &arg_p, &arg_ap, &arg_sums, &arg_n};
-  CHECK(cudaLaunchCooperativeKernel(conjugate_gradients, dim3(2), dim3(64), more, 2 * sizeof(double), cudaStream_t(0)));
+  CHECK(cudaLaunchCooperativeKernel(conjugate_gradients, dim3(2), dim3(64), more,
+                                    2 * sizeof(double), cudaStream_t(0)));
   return finish("jacobi_grid_sync", right && all_close(cx.host(), known, 1e-8));
 }

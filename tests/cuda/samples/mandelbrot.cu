@@ -19,7 +19,9 @@ struct Two {
 };
 __device__ Two add(Two a, Two b) {
   const float t1 = __fadd_rn(a.high, b.high), e = __fsub_rn(t1, a.high);
-  const float t2 = __fadd_rn(__fadd_rn(__fadd_rn(__fsub_rn(b.high, e), __fsub_rn(a.high, __fsub_rn(t1, e))), a.low), b.low);
+  const float t2 = __fadd_rn(
+      __fadd_rn(__fadd_rn(__fsub_rn(b.high, e), __fsub_rn(a.high, __fsub_rn(t1, e))), a.low),
+      b.low);
   const float high = __fadd_rn(t1, t2);
   return {high, __fsub_rn(t2, __fsub_rn(high, t1))};
 }
@@ -50,7 +52,8 @@ __device__ int iterations_of_two(double cx, double cy, int most) {
 __device__ unsigned next_tile = 0;
 
 template <int kKind>
-__global__ void draw(int* out, int width, int height, double left, double top, double step, int most) {
+__global__ void draw(int* out, int width, int height, double left, double top, double step,
+                     int most) {
   __shared__ unsigned tile;
   const unsigned tiles_x = (width + 15) / 16, tiles = tiles_x * ((height + 7) / 8);
   while (true) {

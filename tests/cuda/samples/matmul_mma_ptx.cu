@@ -1,7 +1,7 @@
 // mma.sync with ldmatrix in inline PTX: halves to floats, tf32, and bytes with saturation.
-#include <cuda_fp16.h>
-
 #include <cstdint>
+
+#include <cuda_fp16.h>
 
 #include "sample.h"
 
@@ -27,7 +27,8 @@ __global__ void halves(const half* a, const half* b, float* c) {
                : "r"(from_b));
   float d[4] = {0, 0, 0, 0};
   asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, "
+      "%9}, "
       "{%0, %1, %2, %3};"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(fa[0]), "r"(fa[1]), "r"(fa[2]), "r"(fa[3]), "r"(fb[0]), "r"(fb[1]));
@@ -46,13 +47,16 @@ __device__ uint32_t to_tf32(float value) {
 __global__ void tf32(const float* a, const float* b, float* c) {
   const int group = threadIdx.x >> 2, in_group = threadIdx.x & 3;
   const uint32_t a0 = to_tf32(a[group * 8 + in_group]), a1 = to_tf32(a[(group + 8) * 8 + in_group]);
-  const uint32_t a2 = to_tf32(a[group * 8 + in_group + 4]), a3 = to_tf32(a[(group + 8) * 8 + in_group + 4]);
+  const uint32_t a2 = to_tf32(a[group * 8 + in_group + 4]),
+                 a3 = to_tf32(a[(group + 8) * 8 + in_group + 4]);
   const uint32_t b0 = to_tf32(b[group * 8 + in_group]), b1 = to_tf32(b[group * 8 + in_group + 4]);
   float d0, d1, d2, d3;
   asm volatile(
-      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};\n"
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%10,%11,%12,%13};\n"
       : "=f"(d0), "=f"(d1), "=f"(d2), "=f"(d3)
-      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1), "f"(1.f), "f"(1.f), "f"(1.f), "f"(1.f));
+      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1), "f"(1.f), "f"(1.f), "f"(1.f),
+        "f"(1.f));
   c[group * 8 + in_group * 2] = d0, c[group * 8 + in_group * 2 + 1] = d1;
   c[(group + 8) * 8 + in_group * 2] = d2, c[(group + 8) * 8 + in_group * 2 + 1] = d3;
 }
@@ -63,9 +67,10 @@ __global__ void bytes(const int8_t* a, const int8_t* b, int* c) {
   const int fa = reinterpret_cast<const int*>(a)[group * 4 + in_group];
   const int fb = reinterpret_cast<const int*>(b)[group * 4 + in_group];
   int d0, d1;
-  asm volatile("mma.sync.aligned.m8n8k16.row.col.satfinite.s32.s8.s8.s32 {%0,%1}, {%2}, {%3}, {%4,%5};"
-               : "=r"(d0), "=r"(d1)
-               : "r"(fa), "r"(fb), "r"(0x7fffff00), "r"(0));
+  asm volatile(
+      "mma.sync.aligned.m8n8k16.row.col.satfinite.s32.s8.s8.s32 {%0,%1}, {%2}, {%3}, {%4,%5};"
+      : "=r"(d0), "=r"(d1)
+      : "r"(fa), "r"(fb), "r"(0x7fffff00), "r"(0));
   c[group * 8 + in_group * 2] = d0, c[group * 8 + in_group * 2 + 1] = d1;
 }
 
@@ -79,7 +84,8 @@ int main() {
   for (float& one : fb) one = float(int(numbers.next() % 65) - 32) / 8;
   for (int i = 0; i < 16; ++i)
     for (int j = 0; j < 8; ++j) {
-      for (int k = 0; k < 16; ++k) expected[i * 8 + j] += __half2float(ha[i * 16 + k]) * __half2float(hb[k * 8 + j]);
+      for (int k = 0; k < 16; ++k)
+        expected[i * 8 + j] += __half2float(ha[i * 16 + k]) * __half2float(hb[k * 8 + j]);
       for (int k = 0; k < 8; ++k) texpected[i * 8 + j] += fa[i * 8 + k] * fb[j * 8 + k];
     }
   std::vector<int8_t> ba(128), bb(128);
@@ -98,5 +104,6 @@ int main() {
   halves<<<1, 32>>>(a, b, c);
   tf32<<<1, 32>>>(ta, tb, tc);
   bytes<<<1, 32>>>(da, db, dc);
-  return finish("matmul_mma_ptx", c.host() == expected && tc.host() == texpected && dc.host() == bexpected);
+  return finish("matmul_mma_ptx",
+                c.host() == expected && tc.host() == texpected && dc.host() == bexpected);
 }

@@ -17,7 +17,8 @@ __global__ void primitives(float* c, const float* a, const float* b, int n) {
   auto fetch = [&](int tile) {
     if (tile < tiles && tx % 4 == 0) {  // 16 bytes a thread
       __pipeline_memcpy_async(&ta[tile % kStages][ty][tx], &a[row * n + tile * kTile + tx], 16);
-      __pipeline_memcpy_async(&tb[tile % kStages][ty][tx], &b[(tile * kTile + ty) * n + column], 16);
+      __pipeline_memcpy_async(&tb[tile % kStages][ty][tx], &b[(tile * kTile + ty) * n + column],
+                              16);
     }
     __pipeline_commit();
   };
@@ -39,10 +40,10 @@ __global__ void groups(float* c, const float* a, const float* b, int n) {
   const int tx = threadIdx.x, ty = threadIdx.y;
   auto fetch = [&](int tile) {
     for (int r = 0; r < kTile; ++r) {
-      cg::memcpy_async(block, &ta[tile & 1][r * kTile], &a[(blockIdx.y * kTile + r) * n + tile * kTile],
-                       sizeof(float) * kTile);
-      cg::memcpy_async(block, &tb[tile & 1][r * kTile], size_t{kTile}, &b[(tile * kTile + r) * n + blockIdx.x * kTile],
-                       size_t{kTile});
+      cg::memcpy_async(block, &ta[tile & 1][r * kTile],
+                       &a[(blockIdx.y * kTile + r) * n + tile * kTile], sizeof(float) * kTile);
+      cg::memcpy_async(block, &tb[tile & 1][r * kTile], size_t{kTile},
+                       &b[(tile * kTile + r) * n + blockIdx.x * kTile], size_t{kTile});
     }
   };
   fetch(0);
@@ -51,7 +52,8 @@ __global__ void groups(float* c, const float* a, const float* b, int n) {
     cg::wait(block);
     block.sync();
     if ((tile + 1) * kTile < n) fetch(tile + 1);
-    for (int i = 0; i < kTile; ++i) sum += ta[tile & 1][ty * kTile + i] * tb[tile & 1][i * kTile + tx];
+    for (int i = 0; i < kTile; ++i)
+      sum += ta[tile & 1][ty * kTile + i] * tb[tile & 1][i * kTile + tx];
     block.sync();
   }
   c[(blockIdx.y * kTile + ty) * n + blockIdx.x * kTile + tx] = sum;
@@ -60,7 +62,8 @@ __global__ void groups(float* c, const float* a, const float* b, int n) {
 __device__ void copy16(void* to, const void* from, bool there) {
   const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(to));
   const int bytes = there ? 16 : 0;
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(address), "l"(from), "r"(bytes));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(address), "l"(from),
+               "r"(bytes));
 }
 
 // Shifts rows by tiles; what lies outside is cleared by the copy.

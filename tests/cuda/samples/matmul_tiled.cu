@@ -8,8 +8,10 @@ __global__ void tiled(float* c, const float* a, const float* b, int m, int n, in
   const int row = blockIdx.y * kTile + threadIdx.y, column = blockIdx.x * kTile + threadIdx.x;
   float sum = 0;
   for (int base = 0; base < k; base += kTile) {
-    ta[threadIdx.y][threadIdx.x] = row < m && base + threadIdx.x < k ? a[row * k + base + threadIdx.x] : 0;
-    tb[threadIdx.y][threadIdx.x] = column < n && base + threadIdx.y < k ? b[(base + threadIdx.y) * n + column] : 0;
+    ta[threadIdx.y][threadIdx.x] =
+        row < m && base + threadIdx.x < k ? a[row * k + base + threadIdx.x] : 0;
+    tb[threadIdx.y][threadIdx.x] =
+        column < n && base + threadIdx.y < k ? b[(base + threadIdx.y) * n + column] : 0;
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < kTile; ++i) sum += ta[threadIdx.y][i] * tb[i][threadIdx.x];
@@ -20,7 +22,7 @@ __global__ void tiled(float* c, const float* a, const float* b, int m, int n, in
 
 // 64 by 64 results a block of 64 threads; sizes are multiples.
 __global__ __launch_bounds__(64) void registers(float* __restrict__ c, const float* __restrict__ a,
-                                               const float* __restrict__ b, int m, int n, int k) {
+                                                const float* __restrict__ b, int m, int n, int k) {
   constexpr int kSide = 64, kDepth = 8, kMine = 8;
   __shared__ __align__(16) float ta[kDepth][kSide], tb[kDepth][kSide];
   const int t = threadIdx.x, tx = t % 8, ty = t / 8;
@@ -38,8 +40,10 @@ __global__ __launch_bounds__(64) void registers(float* __restrict__ c, const flo
       float left[kMine], right[kMine];
 #pragma unroll
       for (int i = 0; i < kMine; i += 4) {
-        *reinterpret_cast<float4*>(&left[i]) = *reinterpret_cast<const float4*>(&ta[d][ty * kMine + i]);
-        *reinterpret_cast<float4*>(&right[i]) = *reinterpret_cast<const float4*>(&tb[d][tx * kMine + i]);
+        *reinterpret_cast<float4*>(&left[i]) =
+            *reinterpret_cast<const float4*>(&ta[d][ty * kMine + i]);
+        *reinterpret_cast<float4*>(&right[i]) =
+            *reinterpret_cast<const float4*>(&tb[d][tx * kMine + i]);
       }
 #pragma unroll
       for (int i = 0; i < kMine; ++i)
@@ -49,7 +53,8 @@ __global__ __launch_bounds__(64) void registers(float* __restrict__ c, const flo
     __syncthreads();
   }
   for (int i = 0; i < kMine; ++i)
-    for (int j = 0; j < kMine; ++j) c[(row0 + ty * kMine + i) * n + column0 + tx * kMine + j] = sum[i][j];
+    for (int j = 0; j < kMine; ++j)
+      c[(row0 + ty * kMine + i) * n + column0 + tx * kMine + j] = sum[i][j];
 }
 
 int main() {

@@ -9,8 +9,10 @@ using namespace nvcuda;
 
 // C = alpha A B + beta C; A by rows, B by columns. A warp makes 16 by 16 results.
 template <class In, class Out>
-__global__ void product(const In* a, const In* b, Out* c, int m, int n, int k, Out alpha, Out beta) {
-  const int warp_m = (blockIdx.x * blockDim.x + threadIdx.x) / warpSize, warp_n = blockIdx.y * blockDim.y + threadIdx.y;
+__global__ void product(const In* a, const In* b, Out* c, int m, int n, int k, Out alpha,
+                        Out beta) {
+  const int warp_m = (blockIdx.x * blockDim.x + threadIdx.x) / warpSize,
+            warp_n = blockIdx.y * blockDim.y + threadIdx.y;
   wmma::fragment<wmma::matrix_a, 16, 16, 16, In, wmma::row_major> fa;
   wmma::fragment<wmma::matrix_b, 16, 16, 16, In, wmma::col_major> fb;
   wmma::fragment<wmma::accumulator, 16, 16, 16, Out> sum, old;
@@ -58,14 +60,16 @@ bool test(Value value) {
     }
   Array<In> da(a), db(b);
   Array<Out> dc(c);
-  product<<<dim3(1, 2), dim3(64, 2)>>>((const In*)da, (const In*)db, (Out*)dc, m, n, k, Out(2), Out(3));
+  product<<<dim3(1, 2), dim3(64, 2)>>>((const In*)da, (const In*)db, (Out*)dc, m, n, k, Out(2),
+                                       Out(3));
   return all_close(dc.host(), expected, 1e-5);
 }
 
 int main() {
   auto small = [](Numbers& numbers) { return float(int(numbers.next() % 17) - 8) / 4; };
   auto integer = [](Numbers& numbers) { return int(numbers.next() % 200) - 100; };
-  bool right = test<half, float>(small) && test<__nv_bfloat16, float>(small) && test<signed char, int>(integer) &&
+  bool right = test<half, float>(small) && test<__nv_bfloat16, float>(small) &&
+               test<signed char, int>(integer) &&
                test<unsigned char, int>([](Numbers& numbers) { return numbers.next() % 256; });
   const int k = 12;
   std::vector<double> a(8 * k), b(8 * k), expected(64);

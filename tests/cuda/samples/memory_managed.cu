@@ -1,5 +1,5 @@
-// Memory that host and device share: managed, with advice and prefetches; a list of managed objects;
-// pinned memory that kernels reach; memory that is registered.
+// Memory that host and device share: managed, with advice and prefetches; a list of managed
+// objects; pinned memory that kernels reach; memory that is registered.
 #include <cstring>
 #include <new>
 

@@ -1,4 +1,5 @@
-// Memory in the order of streams: the default pool with a threshold, a pool of one's own, its figures.
+// Memory in the order of streams: the default pool with a threshold, a pool of one's own, its
+// figures.
 #include <cstdint>
 
 #include "sample.h"

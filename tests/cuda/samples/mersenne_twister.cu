@@ -1,5 +1,5 @@
-// Mersenne's twister: a block makes the numbers of one generator, whose state is in shared memory; then
-// normal numbers of pairs.
+// Mersenne's twister: a block makes the numbers of one generator, whose state is in shared memory;
+// then normal numbers of pairs.
 #include <random>
 
 #include "sample.h"
@@ -15,7 +15,8 @@ __global__ void generate(unsigned* out, const unsigned* seeds, int rounds) {
   __shared__ unsigned state[kState];
   if (threadIdx.x == 0) {
     state[0] = seeds[blockIdx.x];
-    for (int i = 1; i < kState; ++i) state[i] = 1812433253u * (state[i - 1] ^ (state[i - 1] >> 30)) + i;
+    for (int i = 1; i < kState; ++i)
+      state[i] = 1812433253u * (state[i - 1] ^ (state[i - 1] >> 30)) + i;
   }
   __syncthreads();
   unsigned* mine = out + blockIdx.x * rounds * kState;
@@ -25,7 +26,8 @@ __global__ void generate(unsigned* out, const unsigned* seeds, int rounds) {
     for (int part = 0; part < 3; ++part) {
       const int i = bounds[part] + threadIdx.x;
       unsigned value = 0;
-      if (i < bounds[part + 1]) value = twist(state[i], state[(i + 1) % kState], state[(i + kMiddle) % kState]);
+      if (i < bounds[part + 1])
+        value = twist(state[i], state[(i + 1) % kState], state[(i + kMiddle) % kState]);
       __syncthreads();
       if (i < bounds[part + 1]) state[i] = value;
       __syncthreads();
@@ -65,5 +67,6 @@ int main() {
   box_muller<<<(n / 2 + 127) / 128, 128>>>(out, normal, n / 2);
   double sum = 0, squares = 0;
   for (float one : normal.host()) sum += one, squares += double(one) * one;
-  return finish("mersenne_twister", right && std::fabs(sum / n) < 0.05 && std::fabs(squares / n - 1) < 0.05);
+  return finish("mersenne_twister",
+                right && std::fabs(sum / n) < 0.05 && std::fabs(squares / n - 1) < 0.05);
 }

@@ -1,5 +1,5 @@
-// Monte Carlo with cuRAND's functions in kernels: pi, the price of an option, states that go on in a
-// second kernel, three kinds of generators.
+// Monte Carlo with cuRAND's functions in kernels: pi, the price of an option, states that go on in
+// a second kernel, three kinds of generators.
 #include <curand_kernel.h>
 
 #include "sample.h"
@@ -22,7 +22,8 @@ __global__ void throw_darts(curandState* states, unsigned* hits, int throws) {
   if ((threadIdx.x & 31) == 0) atomicAdd(hits, count);
 }
 
-__global__ void call_option(double* sums, float spot, float strike, float rate, float sigma, float years, int paths) {
+__global__ void call_option(double* sums, float spot, float strike, float rate, float sigma,
+                            float years, int paths) {
   __shared__ double sum[128];
   curandStatePhilox4_32_10_t state;
   curand_init(1234, blockIdx.x * blockDim.x + threadIdx.x, 0, &state);
@@ -65,8 +66,8 @@ bool is_normal() {
   moments<State><<<4, 64>>>(out, 100);
   const auto m = out.host();
   const double n = 4 * 64 * 100;
-  return std::fabs(m[0] / n) < 0.03 && std::fabs(m[1] / n - 1) < 0.05 && std::fabs(m[2] / 256 - 3) < 0.6 &&
-         std::fabs(m[3] / 256 - 0.5) < 0.15;
+  return std::fabs(m[0] / n) < 0.03 && std::fabs(m[1] / n - 1) < 0.05 &&
+         std::fabs(m[2] / 256 - 3) < 0.6 && std::fabs(m[3] / 256 - 0.5) < 0.15;
 }
 
 int main() {
@@ -85,7 +86,8 @@ int main() {
     last = count;
   }
   const double spot = 100, strike = 95, rate = 0.05, sigma = 0.2, years = 1;
-  const double d1 = (std::log(spot / strike) + (rate + sigma * sigma / 2) * years) / (sigma * std::sqrt(years));
+  const double d1 =
+      (std::log(spot / strike) + (rate + sigma * sigma / 2) * years) / (sigma * std::sqrt(years));
   const double d2 = d1 - sigma * std::sqrt(years);
   auto normal = [](double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); };
   const double expected = spot * normal(d1) - strike * std::exp(-rate * years) * normal(d2);

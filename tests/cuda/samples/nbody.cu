@@ -10,7 +10,8 @@ __device__ float3 attract(float3 a, float4 me, float4 other, float softening) {
 }
 
 template <int kTile>
-__global__ void step(float4* __restrict__ to, const float4* __restrict__ from, float4* speeds, int n, float dt) {
+__global__ void step(float4* __restrict__ to, const float4* __restrict__ from, float4* speeds,
+                     int n, float dt) {
   extern __shared__ float4 tile[];
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   const float4 me = i < n ? from[i] : make_float4(0, 0, 0, 0);
@@ -35,7 +36,8 @@ int main() {
   const float dt = 0.01f;
   std::vector<float4> bodies(n), speeds(n, make_float4(0, 0, 0, 0));
   Numbers numbers(53);
-  for (float4& b : bodies) b = make_float4(numbers.real(-1, 1), numbers.real(-1, 1), numbers.real(-1, 1), numbers.real());
+  for (float4& b : bodies)
+    b = make_float4(numbers.real(-1, 1), numbers.real(-1, 1), numbers.real(-1, 1), numbers.real());
   Array<float4> a(bodies), b(n), v(speeds);
   float4 *from = a, *to = b;
   for (int s = 0; s < steps; ++s) {
@@ -57,7 +59,8 @@ int main() {
   const auto result = (steps & 1 ? b : a).host();
   bool right = true;
   for (int i = 0; i < n; ++i)
-    right = right && close(result[i].x, bodies[i].x, 2e-4) && close(result[i].y, bodies[i].y, 2e-4) &&
-            close(result[i].z, bodies[i].z, 2e-4) && result[i].w == bodies[i].w;
+    right = right && close(result[i].x, bodies[i].x, 2e-4) &&
+            close(result[i].y, bodies[i].y, 2e-4) && close(result[i].z, bodies[i].z, 2e-4) &&
+            result[i].w == bodies[i].w;
   return finish("nbody", right);
 }

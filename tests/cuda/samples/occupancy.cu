@@ -1,5 +1,5 @@
-// How many blocks fit on a multiprocessor, the best size of a block, launch bounds and attributes of
-// kernels, launches with attributes.
+// How many blocks fit on a multiprocessor, the best size of a block, launch bounds and attributes
+// of kernels, launches with attributes.
 #include "sample.h"
 
 __global__ void square(int* data, int n) {
@@ -8,7 +8,8 @@ __global__ void square(int* data, int n) {
 }
 __global__ void __launch_bounds__(128, 4) bounded(int* data, int n) {
   extern __shared__ int shared[];
-  shared[threadIdx.x] = blockIdx.x * blockDim.x + threadIdx.x < n ? data[blockIdx.x * blockDim.x + threadIdx.x] : 0;
+  shared[threadIdx.x] =
+      blockIdx.x * blockDim.x + threadIdx.x < n ? data[blockIdx.x * blockDim.x + threadIdx.x] : 0;
   __syncthreads();
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) data[i] = shared[threadIdx.x] + 1;
@@ -20,9 +21,10 @@ int main() {
   int least = 0, block = 0, blocks = 0;
   CHECK(cudaOccupancyMaxPotentialBlockSize(&least, &block, square, 0, 0));
   CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, square, block, 0));
-  const int warps = blocks * block / device.warpSize, most = device.maxThreadsPerMultiProcessor / device.warpSize;
-  bool right = block % 32 == 0 && block <= device.maxThreadsPerBlock && least >= device.multiProcessorCount &&
-               warps * 2 >= most && warps <= most;
+  const int warps = blocks * block / device.warpSize,
+            most = device.maxThreadsPerMultiProcessor / device.warpSize;
+  bool right = block % 32 == 0 && block <= device.maxThreadsPerBlock &&
+               least >= device.multiProcessorCount && warps * 2 >= most && warps <= most;
   const int n = 3000;
   std::vector<int> values(n);
   for (int i = 0; i < n; ++i) values[i] = i;

@@ -1,19 +1,22 @@
-// printf in kernels, an assertion that fails in a process of its own, clocks, __nanosleep, memory of
-// the device's heap.
-#include <sys/wait.h>
-#include <unistd.h>
-
+// printf in kernels, an assertion that fails in a process of its own, clocks, __nanosleep, memory
+// of the device's heap.
 #include <cassert>
 #include <cstring>
 #include <string>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "sample.h"
 
 __global__ void print(const char* word) {
   if (threadIdx.x == 1)
-    printf("block %u of %u: %s %5.2f|%-4d|%lld|%c|%x|%%\n", blockIdx.x, gridDim.x, word, 1.5, 42, 1LL << 40, 'z', 255u);
+    printf("block %u of %u: %s %5.2f|%-4d|%lld|%c|%x|%%\n", blockIdx.x, gridDim.x, word, 1.5, 42,
+           1LL << 40, 'z', 255u);
 }
-__global__ void check(int most) { assert(int(threadIdx.x) < most && "too many threads"); }
+__global__ void check(int most) {
+  assert(int(threadIdx.x) < most && "too many threads");
+}
 
 __global__ void clocks(long long* times, int* order) {
   const long long start = clock64();
@@ -74,15 +77,18 @@ int main() {  // the first processes fork before CUDA starts
         return int(cudaDeviceSynchronize());
       },
       &status);
-  bool right = status == 0 && printed.find("block 0 of 2: hello  1.50|42  |1099511627776|z|ff|%\n") != std::string::npos &&
-               printed.find("block 1 of 2: hello") != std::string::npos;
+  bool right =
+      status == 0 &&
+      printed.find("block 0 of 2: hello  1.50|42  |1099511627776|z|ff|%\n") != std::string::npos &&
+      printed.find("block 1 of 2: hello") != std::string::npos;
   const std::string asserted = output_of(
       [] {
         check<<<1, 40>>>(35);
         return int(cudaDeviceSynchronize() == cudaErrorAssert ? 7 : 8);
       },
       &status);
-  right = right && WEXITSTATUS(status) == 7 && asserted.find("block: [0,0,0], thread: [35,0,0] Assertion `") != std::string::npos &&
+  right = right && WEXITSTATUS(status) == 7 &&
+          asserted.find("block: [0,0,0], thread: [35,0,0] Assertion `") != std::string::npos &&
           asserted.find("too many threads") != std::string::npos;
   Array<long long> times(64);
   Array<int> order(64), sums(64);

@@ -1,5 +1,5 @@
-// Sobol's points of several dimensions, each block a dimension, in Gray code; van der Corput's numbers
-// with __brev; and the inverse of the normal distribution.
+// Sobol's points of several dimensions, each block a dimension, in Gray code; van der Corput's
+// numbers with __brev; and the inverse of the normal distribution.
 #include "sample.h"
 
 constexpr int kDimensions = 4;
@@ -32,7 +32,9 @@ __global__ void van_der_corput(float* out, int n) {
 
 __global__ void normals(double* out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) out[i] = normcdf(normcdfinv((i + 0.5) / n)) - (0.5 * erfc(-normcdfinv((i + 0.5) / n) * 0.70710678118654752));
+  if (i < n)
+    out[i] = normcdf(normcdfinv((i + 0.5) / n)) -
+             (0.5 * erfc(-normcdfinv((i + 0.5) / n) * 0.70710678118654752));
 }
 
 int main() {
@@ -69,7 +71,8 @@ int main() {
   sobol<<<dim3(4, kDimensions), 64>>>(v, out, n);
   van_der_corput<<<(n + 255) / 256, 256>>>(corput, n);
   const auto c = corput.host();
-  bool right = out.host() == expected && c[1] == 0.5f && c[2] == 0.25f && c[3] == 0.75f && c[6] == 0.375f;
+  bool right =
+      out.host() == expected && c[1] == 0.5f && c[2] == 0.25f && c[3] == 0.75f && c[6] == 0.375f;
   Array<double> rest(1000);
   normals<<<4, 256>>>(rest, 1000);
   for (double one : rest.host()) right = right && std::fabs(one) < 1e-14;

@@ -5,13 +5,13 @@
 
 #include "sample.h"
 
-#define RAND(call)                                                              \
-  do {                                                                          \
-    const curandStatus_t status_ = (call);                                      \
-    if (status_ != CURAND_STATUS_SUCCESS) {                                     \
-      std::fprintf(stderr, "%d: %s: %d\n", __LINE__, #call, int(status_));      \
-      std::exit(1);                                                             \
-    }                                                                           \
+#define RAND(call)                                                         \
+  do {                                                                     \
+    const curandStatus_t status_ = (call);                                 \
+    if (status_ != CURAND_STATUS_SUCCESS) {                                \
+      std::fprintf(stderr, "%d: %s: %d\n", __LINE__, #call, int(status_)); \
+      std::exit(1);                                                        \
+    }                                                                      \
   } while (0)
 
 __global__ void integrate(curandDirectionVectors32_t* vectors, double* sum, int n) {
@@ -27,7 +27,8 @@ __global__ void integrate(curandDirectionVectors32_t* vectors, double* sum, int 
 int main() {
   const int n = 20000;
   bool right = true;
-  for (curandRngType kind : {CURAND_RNG_PSEUDO_DEFAULT, CURAND_RNG_PSEUDO_PHILOX4_32_10, CURAND_RNG_PSEUDO_MT19937}) {
+  for (curandRngType kind :
+       {CURAND_RNG_PSEUDO_DEFAULT, CURAND_RNG_PSEUDO_PHILOX4_32_10, CURAND_RNG_PSEUDO_MT19937}) {
     Array<float> numbers(n);
     curandGenerator_t generator;
     RAND(curandCreateGenerator(&generator, kind));
@@ -35,7 +36,8 @@ int main() {
     RAND(curandGenerateUniform(generator, numbers, n));
     double sum = 0;
     float least = 1, most = 0;
-    for (float one : numbers.host()) sum += one, least = std::min(least, one), most = std::max(most, one);
+    for (float one : numbers.host())
+      sum += one, least = std::min(least, one), most = std::max(most, one);
     right = right && std::fabs(sum / n - 0.5) < 0.02 && least > 0 && most <= 1;
     RAND(curandGenerateNormal(generator, numbers, n, 2, 3));
     double mean = 0, squares = 0;

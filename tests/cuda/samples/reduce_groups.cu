@@ -32,10 +32,10 @@ __global__ void levels(const int* in, int* blocks, int* tiles, int* pairs) {
   auto tile = cg::tiled_partition<8>(warp);
   const int of_tile = cg::reduce(tile, value, cg::plus<int>());
   const int scanned = cg::exclusive_scan(tile, value);
-  if (tile.thread_rank() == tile.size() - 1 && scanned + value != of_tile) atomicExch(&tiles[0], -1);
+  if (tile.thread_rank() == tile.size() - 1 && scanned + value != of_tile)
+    atomicExch(&tiles[0], -1);
   tile.sync();
-  if (tile.thread_rank() == 0)
-    tiles[1 + (i / 32) * 4 + tile.meta_group_rank()] = of_tile;
+  if (tile.thread_rank() == 0) tiles[1 + (i / 32) * 4 + tile.meta_group_rank()] = of_tile;
 
   cg::thread_group two = cg::tiled_partition(cg::this_thread_block(), 16);
   int* mine = scratch + block.thread_rank() / 16 * 16;
@@ -49,7 +49,8 @@ __global__ void tiles_of_two_warps(const int* in, int* out) {
   auto tile = cg::tiled_partition<64>(block);
   const int value = in[blockIdx.x * blockDim.x + threadIdx.x];
   const int sum = cg::reduce(tile, value, cg::plus<int>());
-  if (tile.thread_rank() == 0) out[blockIdx.x * tile.meta_group_size() + tile.meta_group_rank()] = sum;
+  if (tile.thread_rank() == 0)
+    out[blockIdx.x * tile.meta_group_size() + tile.meta_group_rank()] = sum;
 }
 
 __global__ void whole(const int* in, long long* partial, long long* out, int n) {

@@ -1,31 +1,31 @@
-// A kernel that is compiled while the program runs (NVRTC), loaded and launched by the driver: names of
-// instances of templates, a constant that the host sets, options, and an error with its log.
-// flags: -lnvrtc -lcuda
-#include <cuda.h>
-#include <nvrtc.h>
-
+// A kernel that is compiled while the program runs (NVRTC), loaded and launched by the driver:
+// names of instances of templates, a constant that the host sets, options, and an error with its
+// log. flags: -lnvrtc -lcuda
 #include <cstring>
 #include <string>
 
+#include <cuda.h>
+#include <nvrtc.h>
+
 #include "sample.h"
 
-#define DRIVER(call)                                                    \
-  do {                                                                  \
-    const CUresult result_ = (call);                                    \
-    if (result_ != CUDA_SUCCESS) {                                      \
-      const char* name_;                                                \
-      cuGetErrorName(result_, &name_);                                  \
-      std::fprintf(stderr, "%d: %s: %s\n", __LINE__, #call, name_);     \
-      std::exit(1);                                                     \
-    }                                                                   \
+#define DRIVER(call)                                                \
+  do {                                                              \
+    const CUresult result_ = (call);                                \
+    if (result_ != CUDA_SUCCESS) {                                  \
+      const char* name_;                                            \
+      cuGetErrorName(result_, &name_);                              \
+      std::fprintf(stderr, "%d: %s: %s\n", __LINE__, #call, name_); \
+      std::exit(1);                                                 \
+    }                                                               \
   } while (0)
-#define NVRTC(call)                                                                          \
-  do {                                                                                       \
-    const nvrtcResult result_ = (call);                                                      \
-    if (result_ != NVRTC_SUCCESS) {                                                          \
-      std::fprintf(stderr, "%d: %s: %s\n", __LINE__, #call, nvrtcGetErrorString(result_));   \
-      std::exit(1);                                                                          \
-    }                                                                                        \
+#define NVRTC(call)                                                                        \
+  do {                                                                                     \
+    const nvrtcResult result_ = (call);                                                    \
+    if (result_ != NVRTC_SUCCESS) {                                                        \
+      std::fprintf(stderr, "%d: %s: %s\n", __LINE__, #call, nvrtcGetErrorString(result_)); \
+      std::exit(1);                                                                        \
+    }                                                                                      \
   } while (0)
 
 const char* const kSource = R"(
@@ -43,7 +43,8 @@ __global__ void transform(T* data, int n, T factor) {
 }
 extern "C" __global__ void simple(int* out) { out[threadIdx.x] = blockDim.x - threadIdx.x; }
 )";
-const char* const kHeader = "template <class T> __device__ T scaled(T value, T factor) { return value * factor; }\n";
+const char* const kHeader =
+    "template <class T> __device__ T scaled(T value, T factor) { return value * factor; }\n";
 
 int main() {
   DRIVER(cuInit(0));
@@ -55,7 +56,8 @@ int main() {
   int major, minor;
   DRIVER(cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device));
   DRIVER(cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device));
-  const std::string architecture = "--gpu-architecture=sm_" + std::to_string(major) + std::to_string(minor);
+  const std::string architecture =
+      "--gpu-architecture=sm_" + std::to_string(major) + std::to_string(minor);
   nvrtcProgram program;
   const char* header_names[] = {"scale.h"};
   const char* const name = "transform<double, 64>";
@@ -99,12 +101,14 @@ int main() {
   DRIVER(cuLaunchKernel(transform, n / 64, 1, 1, 64, 1, 1, 0, nullptr, arguments, nullptr));
   DRIVER(cuCtxSynchronize());
   DRIVER(cuMemcpyDtoH(result.data(), data, n * sizeof(double)));
-  for (int i = 0; i < n; ++i) right = right && result[i] == 2 * 1.5 * (i / 64 * 64 + 63 - i % 64) + 10;
+  for (int i = 0; i < n; ++i)
+    right = right && result[i] == 2 * 1.5 * (i / 64 * 64 + 63 - i % 64) + 10;
 
   std::vector<int> few(32);
   DRIVER(cuMemAlloc(&ints, 32 * sizeof(int)));
   size_t bytes = sizeof(ints);
-  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &ints, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &ints, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                   CU_LAUNCH_PARAM_END};
   DRIVER(cuLaunchKernel(simple, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, extra));
   DRIVER(cuMemcpyDtoH(few.data(), ints, 32 * sizeof(int)));
   for (int i = 0; i < 32; ++i) right = right && few[i] == 32 - i;
@@ -113,7 +117,8 @@ int main() {
   DRIVER(cuModuleUnload(module));
   DRIVER(cuDevicePrimaryCtxRelease(device));
 
-  NVRTC(nvrtcCreateProgram(&program, "__global__ void bad() {\n  undeclared = 1;\n}\n", "bad.cu", 0, nullptr, nullptr));
+  NVRTC(nvrtcCreateProgram(&program, "__global__ void bad() {\n  undeclared = 1;\n}\n", "bad.cu", 0,
+                           nullptr, nullptr));
   right = right && nvrtcCompileProgram(program, 1, options) == NVRTC_ERROR_COMPILATION;
   NVRTC(nvrtcGetProgramLogSize(program, &size));
   std::vector<char> log(size);

@@ -1,21 +1,22 @@
-// What each sample needs: calls that have to succeed, arrays on the device, numbers, one line at the end.
+// What each sample needs: calls that have to succeed, arrays on the device, numbers, one line at
+// the end.
 #pragma once
-
-#include <cuda_runtime.h>
 
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
 
-#define CHECK(call)                                                                             \
-  do {                                                                                          \
-    const cudaError_t error_ = (call);                                                          \
-    if (error_ != cudaSuccess) {                                                                \
-      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call,                        \
-                   cudaGetErrorString(error_));                                                 \
-      std::exit(1);                                                                             \
-    }                                                                                           \
+#include <cuda_runtime.h>
+
+#define CHECK(call)                                                      \
+  do {                                                                   \
+    const cudaError_t error_ = (call);                                   \
+    if (error_ != cudaSuccess) {                                         \
+      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, \
+                   cudaGetErrorString(error_));                          \
+      std::exit(1);                                                      \
+    }                                                                    \
   } while (0)
 
 // Memory of a device that lives as long as the object.

@@ -7,18 +7,21 @@
 
 template <class T>
 __global__ void axpy(int n, T a, const T* x, T* y) {
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) y[i] = a * x[i] + y[i];
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    y[i] = a * x[i] + y[i];
 }
 template <class T, class Sum>
 __global__ void dot(int n, const T* x, const T* y, Sum* out) {
   __shared__ Sum partial;
   if (threadIdx.x == 0) partial = Sum(0);
   __syncthreads();
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) atomicAdd(&partial, Sum(x[i] * y[i]));
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    atomicAdd(&partial, Sum(x[i] * y[i]));
   __syncthreads();
   if (threadIdx.x == 0) atomicAdd(out, partial);
 }
-__global__ void complex_axpy(int n, cuDoubleComplex a, const cuDoubleComplex* x, cuDoubleComplex* y) {
+__global__ void complex_axpy(int n, cuDoubleComplex a, const cuDoubleComplex* x,
+                             cuDoubleComplex* y) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) y[i] = cuCfma(a, x[i], y[i]);
 }
@@ -27,7 +30,8 @@ __global__ void vector_types(int n, const float4* x, double2* y, short4* s) {
   if (i >= n) return;
   const float4 v = __ldg(&x[i]);
   y[i] = make_double2(double(v.x) + v.y, double(v.z) * v.w);
-  s[i] = make_short4(__float2int_rd(v.x), __float2int_ru(v.y), __float2int_rn(v.z), __float2int_rz(v.w));
+  s[i] = make_short4(__float2int_rd(v.x), __float2int_ru(v.y), __float2int_rn(v.z),
+                     __float2int_rz(v.w));
 }
 // The greatest float by compare and swap.
 __device__ float atomic_max(float* at, float value) {
@@ -70,8 +74,8 @@ bool test() {
 }
 
 int main() {
-  bool right = test<float, float>() && test<double, double>() && test<half, half>() && test<half, float>() &&
-               test<__nv_bfloat16, float>() && test<int, int>();
+  bool right = test<float, float>() && test<double, double>() && test<half, half>() &&
+               test<half, float>() && test<__nv_bfloat16, float>() && test<int, int>();
   const int n = 200;
   std::vector<cuDoubleComplex> x(n), y(n);
   std::vector<float4> v(n);
@@ -79,7 +83,8 @@ int main() {
   Numbers numbers(151);
   for (int i = 0; i < n; ++i) {
     x[i] = make_cuDoubleComplex(i, -i), y[i] = make_cuDoubleComplex(1, i);
-    v[i] = make_float4(numbers.real(-9, 9), numbers.real(-9, 9), numbers.real(-9, 9), numbers.real(-9, 9));
+    v[i] = make_float4(numbers.real(-9, 9), numbers.real(-9, 9), numbers.real(-9, 9),
+                       numbers.real(-9, 9));
     f[i] = numbers.real(-3, -1);
   }
   Array<cuDoubleComplex> dx(x), dy(y);
@@ -93,8 +98,9 @@ int main() {
   const auto d = d2.host();
   const auto s = s4.host();
   for (int i = 0; i < n; ++i)
-    right = right && d[i].x == double(v[i].x) + v[i].y && d[i].y == double(v[i].z) * v[i].w && s[i].x == short(std::floor(v[i].x)) &&
-            s[i].y == short(std::ceil(v[i].y)) && s[i].z == short(std::nearbyint(v[i].z)) && s[i].w == short(v[i].w);
+    right = right && d[i].x == double(v[i].x) + v[i].y && d[i].y == double(v[i].z) * v[i].w &&
+            s[i].x == short(std::floor(v[i].x)) && s[i].y == short(std::ceil(v[i].y)) &&
+            s[i].z == short(std::nearbyint(v[i].z)) && s[i].w == short(v[i].w);
   Array<float> df(f), most(std::vector<float>{-100});
   greatest<<<2, 128>>>(n, df, most);
   float expected = -100;

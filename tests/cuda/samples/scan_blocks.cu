@@ -20,7 +20,9 @@ __global__ void hillis_steele(const int* in, int* out, int n) {
   if (t < n) out[t] = buffer[from * blockDim.x + t];
 }
 
-__device__ __forceinline__ int padded(int i) { return i + (i >> 5); }
+__device__ __forceinline__ int padded(int i) {
+  return i + (i >> 5);
+}
 
 // The exclusive sums of 2 * kBlock numbers a block.
 __global__ void blelloch(const int* in, int* out, int* sums, int n) {
@@ -33,8 +35,7 @@ __global__ void blelloch(const int* in, int* out, int* sums, int n) {
   int step = 1;
   for (int d = kBlock; d > 0; d >>= 1, step *= 2) {
     __syncthreads();
-    if (t < d)
-      tree[padded(step * (2 * t + 2) - 1)] += tree[padded(step * (2 * t + 1) - 1)];
+    if (t < d) tree[padded(step * (2 * t + 2) - 1)] += tree[padded(step * (2 * t + 1) - 1)];
   }
   if (t == 0) {
     if (sums) sums[blockIdx.x] = tree[padded(2 * kBlock - 1)];

@@ -42,7 +42,8 @@ __global__ void multiply(const int* rows, const int* columns, const float* value
   const int row = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
   if (row >= n) return;
   float sum = 0;
-  for (int i = rows[row] + lane; i < rows[row + 1]; i += 32) sum += values[i] * __ldg(&x[columns[i]]);
+  for (int i = rows[row] + lane; i < rows[row + 1]; i += 32)
+    sum += values[i] * __ldg(&x[columns[i]]);
   for (int step = 16; step > 0; step /= 2) sum += __shfl_down_sync(0xffffffff, sum, step);
   if (lane == 0) y[row] = sum;
 }

@@ -3,8 +3,8 @@
 
 constexpr unsigned kShared = 512;
 
-__device__ inline void compare(unsigned& key_a, unsigned& value_a, unsigned& key_b, unsigned& value_b,
-                               bool up) {
+__device__ inline void compare(unsigned& key_a, unsigned& value_a, unsigned& key_b,
+                               unsigned& value_b, bool up) {
   if ((key_a > key_b) == up) {
     unsigned swap = key_a;
     key_a = key_b, key_b = swap;

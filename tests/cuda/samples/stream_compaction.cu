@@ -1,6 +1,7 @@
-// Filters: places by ballots, by atomics that a warp adds together, by coalesced groups, and by groups
-// of the same bucket.
+// Filters: places by ballots, by atomics that a warp adds together, by coalesced groups, and by
+// groups of the same bucket.
 #include <algorithm>
+
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <cooperative_groups/scan.h>
@@ -24,7 +25,8 @@ __global__ void filter(int* out, int* count, const int* in, int n) {
 // Keeps the order within a block.
 __global__ void by_ballots(int* out, int* counts, const int* in, int n) {
   __shared__ int warps[32];
-  const int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  const int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x & 31,
+            warp = threadIdx.x >> 5;
   const bool keep = i < n && in[i] > 0;
   const unsigned ballot = __ballot_sync(0xffffffff, keep);
   if (lane == 0) warps[warp] = __popc(ballot);

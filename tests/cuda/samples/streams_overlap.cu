@@ -1,9 +1,10 @@
-// Copies and kernels in several streams, with events between them, functions of the host in a stream,
-// priorities, and times that events measure.
+// Copies and kernels in several streams, with events between them, functions of the host in a
+// stream, priorities, and times that events measure.
 #include "sample.h"
 
 __global__ void scale(float* data, int n, float factor) {
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) data[i] = data[i] * factor + 1;
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    data[i] = data[i] * factor + 1;
 }
 
 __global__ void add(float* to, const float* from, int n) {
@@ -35,7 +36,8 @@ int main() {
   CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
   cudaStream_t streams[kStreams];
   for (int i = 0; i < kStreams; ++i)
-    CHECK(cudaStreamCreateWithPriority(&streams[i], cudaStreamNonBlocking, i == 0 ? greatest : least));
+    CHECK(cudaStreamCreateWithPriority(&streams[i], cudaStreamNonBlocking,
+                                       i == 0 ? greatest : least));
   cudaEvent_t start, stop, done[kStreams];
   CHECK(cudaEventCreate(&start));
   CHECK(cudaEventCreate(&stop));
@@ -61,7 +63,8 @@ int main() {
   CHECK(cudaEventSynchronize(stop));
   float milliseconds = -1;
   CHECK(cudaEventElapsedTime(&milliseconds, start, stop));
-  bool right = work.count == 11 && milliseconds >= 0 && cudaStreamQuery(streams[2]) == cudaSuccess &&
+  bool right = work.count == 11 && milliseconds >= 0 &&
+               cudaStreamQuery(streams[2]) == cudaSuccess &&
                cudaEventQuery(done[3]) == cudaSuccess && greatest < least;
   std::vector<float> sum(part);
   CHECK(cudaMemcpy(sum.data(), other, part * sizeof(float), cudaMemcpyDeviceToHost));

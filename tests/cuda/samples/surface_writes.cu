@@ -3,7 +3,8 @@
 
 __global__ void fill(cudaSurfaceObject_t surface, int width, int height) {
   const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
-  if (x < width && y < height) surf2Dwrite((x * 7 + y * 13) % 5 < 2 ? 1 : 0, surface, x * sizeof(int), y);
+  if (x < width && y < height)
+    surf2Dwrite((x * 7 + y * 13) % 5 < 2 ? 1 : 0, surface, x * sizeof(int), y);
 }
 
 __global__ void step(cudaTextureObject_t from, cudaSurfaceObject_t to, int width, int height) {
@@ -42,9 +43,11 @@ int main() {
   }
   const dim3 block(8, 8), grid((width + 7) / 8, (height + 7) / 8);
   fill<<<grid, block>>>(surfaces[0], width, height);
-  for (int i = 0; i < rounds; ++i) step<<<grid, block>>>(textures[i & 1], surfaces[1 - (i & 1)], width, height);
+  for (int i = 0; i < rounds; ++i)
+    step<<<grid, block>>>(textures[i & 1], surfaces[1 - (i & 1)], width, height);
   std::vector<int> cells(width * height), next(width * height), result(width * height);
-  CHECK(cudaMemcpy2DFromArray(result.data(), width * 4, arrays[0], 0, 0, width * 4, height, cudaMemcpyDeviceToHost));
+  CHECK(cudaMemcpy2DFromArray(result.data(), width * 4, arrays[0], 0, 0, width * 4, height,
+                              cudaMemcpyDeviceToHost));
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x) cells[y * width + x] = (x * 7 + y * 13) % 5 < 2;
   for (int i = 0; i < rounds; ++i) {

@@ -1,10 +1,11 @@
-// Textures: a picture is rotated with linear filtering, wrapped, filtered by boxes and Sobel's edges;
-// bytes that are read as fractions, a texture of layers, linear memory.
+// Textures: a picture is rotated with linear filtering, wrapped, filtered by boxes and Sobel's
+// edges; bytes that are read as fractions, a texture of layers, linear memory.
 #include <cstring>
 
 #include "sample.h"
 
-__global__ void rotate(float* out, cudaTextureObject_t picture, int width, int height, float angle) {
+__global__ void rotate(float* out, cudaTextureObject_t picture, int width, int height,
+                       float angle) {
   const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
   if (x >= width || y >= height) return;
   float u = (x + 0.5f) / width - 0.5f, v = (y + 0.5f) / height - 0.5f;
@@ -26,7 +27,8 @@ __global__ void sobel(float* out, cudaTextureObject_t bytes, int width, int heig
 
 __global__ void layers(float* out, cudaTextureObject_t stack, int width, int height) {
   const int x = threadIdx.x, y = threadIdx.y, z = blockIdx.x;
-  out[(z * height + y) * width + x] = -tex2DLayered<float>(stack, (x + 0.5f) / width, (y + 0.5f) / height, z);
+  out[(z * height + y) * width + x] =
+      -tex2DLayered<float>(stack, (x + 0.5f) / width, (y + 0.5f) / height, z);
 }
 
 __global__ void gather(float4* out, cudaTextureObject_t table, const int* index, int n) {
@@ -39,7 +41,8 @@ int main() {
   Numbers numbers(41);
   std::vector<float> picture(width * height);
   std::vector<unsigned char> bytes(width * height);
-  for (int i = 0; i < width * height; ++i) picture[i] = numbers.real(), bytes[i] = numbers.next() & 255;
+  for (int i = 0; i < width * height; ++i)
+    picture[i] = numbers.real(), bytes[i] = numbers.next() & 255;
   const dim3 block(16, 8), grid((width + 15) / 16, (height + 7) / 8);
   Array<float> out(width * height);
   bool right = true;
@@ -47,7 +50,8 @@ int main() {
   cudaArray_t array;
   cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
   CHECK(cudaMallocArray(&array, &format, width, height));
-  CHECK(cudaMemcpy2DToArray(array, 0, 0, picture.data(), width * 4, width * 4, height, cudaMemcpyHostToDevice));
+  CHECK(cudaMemcpy2DToArray(array, 0, 0, picture.data(), width * 4, width * 4, height,
+                            cudaMemcpyHostToDevice));
   cudaResourceDesc resource;
   memset(&resource, 0, sizeof(resource));
   resource.resType = cudaResourceTypeArray;
@@ -70,7 +74,9 @@ int main() {
       tu = (tu - floor(tu)) * width - 0.5, tv = (tv - floor(tv)) * height - 0.5;
       const int i = int(floor(tu)), j = int(floor(tv));
       const double a = tu - i, b = tv - j;
-      auto at = [&](int p, int q) { return picture[(q + height) % height * width + (p + width) % width]; };
+      auto at = [&](int p, int q) {
+        return picture[(q + height) % height * width + (p + width) % width];
+      };
       const double expected = (1 - a) * (1 - b) * at(i, j) + a * (1 - b) * at(i + 1, j) +
                               (1 - a) * b * at(i, j + 1) + a * b * at(i + 1, j + 1);
       right = right && std::fabs(rotated[y * width + x] - expected) < 0.01;  // weights have 8 bits
@@ -97,7 +103,8 @@ int main() {
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x) {
       auto at = [&](int dx, int dy) {
-        const int p = std::min(std::max(x + dx, 0), width - 1), q = std::min(std::max(y + dy, 0), height - 1);
+        const int p = std::min(std::max(x + dx, 0), width - 1),
+                  q = std::min(std::max(y + dy, 0), height - 1);
         return bytes[q * width + p] / 255.0;
       };
       const double h = at(1, -1) + 2 * at(1, 0) + at(1, 1) - at(-1, -1) - 2 * at(-1, 0) - at(-1, 1);
@@ -145,7 +152,8 @@ int main() {
   CHECK(cudaCreateTextureObject(&texture, &resource, &how, nullptr));
   gather<<<2, 100>>>(found, texture, places, 200);
   const auto fetched = found.host();
-  for (int i = 0; i < 200; ++i) right = right && fetched[i].x == index[i] && fetched[i].w == index[i] + 0.75f;
+  for (int i = 0; i < 200; ++i)
+    right = right && fetched[i].x == index[i] && fetched[i].w == index[i] + 0.75f;
   CHECK(cudaDestroyTextureObject(texture));
   return finish("texture_filters", right);
 }

@@ -24,11 +24,12 @@ int main() {
   thrust::device_vector<int> k = keys, v(n);
   thrust::sequence(v.begin(), v.end());
   const int sum = thrust::reduce(k.begin(), k.end());
-  const long long squares = thrust::transform_reduce(
-      k.begin(), k.end(), Square(), 0LL, thrust::plus<long long>());
+  const long long squares =
+      thrust::transform_reduce(k.begin(), k.end(), Square(), 0LL, thrust::plus<long long>());
   thrust::stable_sort_by_key(k.begin(), k.end(), v.begin());
   thrust::device_vector<int> unique(n), counts(n);
-  auto ends = thrust::reduce_by_key(k.begin(), k.end(), thrust::constant_iterator<int>(1), unique.begin(), counts.begin());
+  auto ends = thrust::reduce_by_key(k.begin(), k.end(), thrust::constant_iterator<int>(1),
+                                    unique.begin(), counts.begin());
   const int runs = int(ends.first - unique.begin());
   thrust::device_vector<int> starts(n);
   thrust::exclusive_scan(counts.begin(), counts.begin() + runs, starts.begin());
@@ -39,7 +40,9 @@ int main() {
   bool right = sum == expected_sum && squares == expected_squares;
   for (int i = 0; i < n; ++i)
     right = right && sorted[i] == keys[order[i]] &&
-            (i == 0 || sorted[i - 1] < sorted[i] || (sorted[i - 1] == sorted[i] && order[i - 1] < order[i]));
-  for (int r = 0; r < runs; ++r) right = right && sorted[s[r]] == u[r] && sorted[s[r] + c[r] - 1] == u[r];
+            (i == 0 || sorted[i - 1] < sorted[i] ||
+             (sorted[i - 1] == sorted[i] && order[i - 1] < order[i]));
+  for (int r = 0; r < runs; ++r)
+    right = right && sorted[s[r]] == u[r] && sorted[s[r] + c[r] - 1] == u[r];
   return finish("thrust_algorithms", right && s[runs - 1] + c[runs - 1] == n);
 }

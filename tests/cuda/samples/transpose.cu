@@ -6,7 +6,8 @@ constexpr int kTile = 32, kRows = 8;
 
 __global__ void plain(float* out, const float* in, int width, int height) {
   const int x = blockIdx.x * kTile + threadIdx.x;
-  for (int y = blockIdx.y * kTile + threadIdx.y; y < min(height, int(blockIdx.y + 1) * kTile); y += kRows)
+  for (int y = blockIdx.y * kTile + threadIdx.y; y < min(height, int(blockIdx.y + 1) * kTile);
+       y += kRows)
     if (x < width) out[x * height + y] = in[y * width + x];
 }
 
@@ -58,14 +59,16 @@ __global__ void by_shuffles(const int4* in, int4* out) {
     for (int k = 0; k < 4; ++k)
       if (k == give) result[k] = got;
   }
-  out[blockIdx.x * blockDim.x + threadIdx.x] = make_int4(result[0], result[1], result[2], result[3]);
+  out[blockIdx.x * blockDim.x + threadIdx.x] =
+      make_int4(result[0], result[1], result[2], result[3]);
 }
 
 int main() {
   const int width = 100, height = 100;
   std::vector<float> values(width * height), expected(width * height);
   for (int y = 0; y < height; ++y)
-    for (int x = 0; x < width; ++x) expected[x * height + y] = values[y * width + x] = float(y * width + x);
+    for (int x = 0; x < width; ++x)
+      expected[x * height + y] = values[y * width + x] = float(y * width + x);
   Array<float> in(values), out(width * height);
   const dim3 grid((width + kTile - 1) / kTile, (height + kTile - 1) / kTile), block(kTile, kRows);
   bool right = true;
@@ -89,7 +92,8 @@ int main() {
   const auto columns = b.host();
   for (int i = 0; i < 64; ++i) {
     const int first = i / 4 * 16 + i % 4;
-    right = right && columns[i].x == first && columns[i].y == first + 4 && columns[i].z == first + 8 && columns[i].w == first + 12;
+    right = right && columns[i].x == first && columns[i].y == first + 4 &&
+            columns[i].z == first + 8 && columns[i].w == first + 12;
   }
   return finish("transpose", right);
 }

@@ -19,9 +19,7 @@ class Mbarrier {
     bytes_ = static_cast<int>(static_cast<unsigned>(word >> 40) << 10) >> 10;
     phase_ = word >> 63;
   }
-  static void init(char* at, int count) {
-    Mbarrier(at, count).store();
-  }
+  static void init(char* at, int count) { Mbarrier(at, count).store(); }
 
   [[nodiscard]] unsigned long long word() const {
     return static_cast<unsigned long long>(missing_ & kCount) |
