@@ -525,13 +525,11 @@ void wait_for_tile(unsigned size, unsigned rank, unsigned threads, const Site& s
     block->wait(kTileBarriers + kMostThreads / size - 1 + rank, threads, true, site);
 }
 
-// One thread of the host runs all threads of a block.
-thread_local std::array<const void*, kMostThreads> left_for_tiles{};
 void leave_for_tile(unsigned thread, const void* mine) {
-  left_for_tiles.at(thread) = mine;
+  if (Block* block = Block::current()) block->left_for_tiles.at(thread) = mine;
 }
 void take_from_tile(unsigned thread, void* to, std::size_t bytes) {
-  std::memcpy(to, left_for_tiles.at(thread), bytes);
+  if (Block* block = Block::current()) std::memcpy(to, block->left_for_tiles.at(thread), bytes);
 }
 
 void wait_for_grid(const Site& site) {

@@ -87,6 +87,8 @@ class Block {
   // Of a handler of signals: where the program is to go on, on the stack of the thread that runs.
   [[nodiscard]] char* landing_stack() const { return running_->high; }
   Fault fault{};
+  // Where threads keep values for others of their tile.
+  std::array<const void*, kMostThreads> left_for_tiles{};
   [[noreturn]] void faulted();
   [[noreturn]] void abandoned();
   [[nodiscard]] const Launch& launch() const { return *launch_; }
