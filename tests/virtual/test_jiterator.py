@@ -1,4 +1,4 @@
-"""torch.cuda.jiterator: elementwise functions in C++ text, and torch.cuda._compile_kernel beside it."""
+"""torch.cuda.jiterator: elementwise functions in C++ text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import threading
 
 import pytest
 import torch
-from torch.cuda import _utils
 from torch.cuda.jiterator import _create_jit_fn, _create_multi_output_jit_fn
 from torchport.virtual.kernels import host_library
 
@@ -227,9 +226,6 @@ def test_a_graph_records_it() -> None:
     x.fill_(5)
     graph.replay()
     assert result.tolist() == [30.0] * 3
-    with torch.cuda.graph(torch.cuda.CUDAGraph()), pytest.raises(NotImplementedError) as refused:
-        single("scaled")(args=[x, x, 3])
-    assert "a kernel in the capture of a CUDA graph" in str(refused.value)
 
 
 def test_threads_compile_once(kernels) -> None:
@@ -279,69 +275,3 @@ def test_without_a_compiler_the_error_says_what_to_install(monkeypatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(RuntimeError, match=r"a C\+\+ compiler was not found; install g\+\+"):
         never(torch.ones(1, device="cuda"))
-
-
-KERNELS = """
-extern "C" __global__ void scaled(const float* in, float* out, int n) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) out[i] = in[i] * 2;
-}
-extern "C" __global__ void sums(const float* in, float* out, int n) {
-  extern __shared__ float s[];
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  s[threadIdx.x] = i < n ? in[i] : 0.f;
-  __syncthreads();
-  for (int half = blockDim.x / 2; half > 0; half /= 2) {
-    if (threadIdx.x < half) s[threadIdx.x] += s[threadIdx.x + half];
-    __syncthreads();
-  }
-  if (threadIdx.x == 0) out[blockIdx.x] = s[0];
-}
-template <typename T> __global__ void plus(T* x, double by) { x[threadIdx.x] += T(by + BY); }
-"""
-
-
-def single(name: str):
-    """A kernel of one library, which is compiled once."""
-    options = ["-DBY=1", "--use_fast_math"]
-    binary, lowered = _utils._nvrtc_compile(KERNELS, "plus<double>", nvcc_options=options)
-    return getattr(_utils._cuda_load_module(binary), lowered if name.startswith("plus") else name)
-
-
-def test_single_kernels() -> None:
-    x = torch.arange(100.0, device="cuda:1")
-    out = torch.zeros_like(x)
-    single("scaled")(grid=(4, 1, 1), block=(32, 1, 1), args=[x, out, 100])
-    assert torch.equal(out, x * 2)
-    totals, sums = torch.zeros(4, device="cuda:1"), single("sums")
-    sums((4, 1, 1), (32, 1, 1), [x, totals, 100], shared_mem=128, stream=torch.cuda.Stream())
-    assert torch.equal(totals, torch.nn.functional.pad(x, (0, 28)).view(4, 32).sum(1))
-    y = torch.zeros(8, device="cuda", dtype=torch.float64)
-    plus = torch.cuda._compile_kernel(
-        KERNELS, "plus<double>", nvcc_options=["-DBY=1", "--use_fast_math"]
-    )
-    plus(block=(8, 1, 1), args=[y, 0.5])
-    assert y.tolist() == [1.5] * 8
-
-
-def test_refusals_of_single_kernels() -> None:
-    x, kernel = torch.ones(4, device="cuda"), single("scaled")
-    with pytest.raises(RuntimeError, match="CUDA error: invalid argument"):
-        kernel(block=(2048, 1, 1), args=[x, x, 4])
-    with pytest.raises(TypeError, match="scaled has 3 parameters and was given 1"):
-        kernel(args=[x])
-    with pytest.raises(RuntimeError, match=r"Call kernel.set_shared_memory_config"):
-        kernel(args=[x, x, 4], shared_mem=65536)
-    kernel.set_shared_memory_config(65536)
-    kernel(args=[x, x, 1], shared_mem=65536)
-    assert x.tolist() == [2, 1, 1, 1]
-    with pytest.raises(AttributeError, match="No kernel named 'other'"):
-        single("other")
-    with pytest.raises(NotImplementedError, match="no GPU that could run this code"):
-        _utils._cuda_load_module(".version 8.0", ["f"])
-    shuffles = 'extern "C" __global__ void f(int* x) {\n  *x = __shfl_sync(~0u, *x, 0);\n}'
-    with pytest.raises(NotImplementedError, match=r"f.cu:2: `__shfl_sync` needs the threads"):
-        torch.cuda._compile_kernel(shuffles, "f")
-    wrong = 'extern "C" __global__ void f(int* x) {\n  *x = nothing;\n}'
-    with pytest.raises(RuntimeError, match=r"Kernel compilation failed:[\s\S]*f.cu:2:8: error"):
-        torch.cuda._compile_kernel(wrong, "f")

@@ -1,11 +1,10 @@
-"""CUDA kernels of extensions, compiled for the host."""
+"""CUDA kernels of extensions."""
 
 from __future__ import annotations
 
 import shutil
 
 import pytest
-from torchport.virtual import kernels
 
 SOURCE = r"""
 #include <torch/types.h>
@@ -85,23 +84,3 @@ def test_an_extension_with_kernels_runs(run_virtual, tmp_path) -> None:
     run = run_virtual(PROGRAM, devices="cuda:2", timeout=400, TORCH_EXTENSIONS_DIR=str(tmp_path))
     assert "right" in run.stdout, run.stderr
     assert [path for path in tmp_path.iterdir() if path.is_dir()] == [folder]
-
-
-def test_launches_are_written_as_calls() -> None:
-    text = kernels.for_host("a::f<T, 2> <<< g(1, 2), b >>> (x, h(y));\n", "a.cu")
-    assert (
-        "::torchport_host::launch(false, ::torchport_host::Configuration( g(1, 2), b ), "
-        "[&](auto... torchport_a) { a::f<T, 2>(torchport_a...); }, x, h(y));" in text
-    )
-    assert text.startswith('#include "torchport_host.h"\n#line 1 "a.cu"\n')
-
-
-def test_nothing_but_launches_is_touched() -> None:
-    source = '// f<<<1, 1>>>(x)\nconst char* s = "f<<<1, 1>>>(x)";\nint a = 1 << 2;\n'
-    assert kernels.for_host(source, "a.cu").endswith(source)
-
-
-@pytest.mark.parametrize("word", ["__shfl_down_sync(m, x, 1)", "cub::Sum()", "__ballot_sync(m, p)"])
-def test_what_needs_warps_is_refused_with_its_line(word: str) -> None:
-    with pytest.raises(kernels.KernelNotSupported, match=r"a\.cu:2: .*warp"):
-        kernels.for_host(f"// __shfl in a comment\nx = {word};\n", "a.cu")

@@ -235,7 +235,8 @@ class Compilation {
     how.toolkit_folders = {toolkit_.folder + "/include/"};
     how.split = !options_.debug;  // a debugger sees each thread
     std::error_code error;
-    how.host_folders.push_back(fs::weakly_canonical(toolkit_.folder + "/include/", error).string());
+    for (const char* const folder : {"/before_others/", "/include/"})
+      how.host_folders.push_back(fs::weakly_canonical(toolkit_.folder + folder, error).string());
     // A header may have an instruction that nobody reaches: refused where it runs.
     how.translate_asm = [](const AsmStatement& one) -> base::Result<std::string> {
       auto translated = translate_asm(one);

@@ -515,6 +515,19 @@ void wait_for_threads(unsigned number, unsigned threads, bool wait, const Site& 
   if (Block* block = Block::current()) block->wait(number % kGridBarrier, threads, wait, site);
 }
 
+void wait_for_tile(unsigned size, unsigned rank, unsigned threads, const Site& site) {
+  // One tile of 1024 threads, two of 512, ..., sixteen of 64.
+  if (Block* block = Block::current())
+    block->wait(kTileBarriers + kMostThreads / size - 1 + rank, threads, true, site);
+}
+
+void leave_for_tile(unsigned thread, const void* mine) {
+  if (Block* block = Block::current()) block->left_for_tiles.at(thread) = mine;
+}
+void take_from_tile(unsigned thread, void* to, std::size_t bytes) {
+  if (Block* block = Block::current()) std::memcpy(to, block->left_for_tiles.at(thread), bytes);
+}
+
 void wait_for_grid(const Site& site) {
   Block* block = Block::current();
   if (block == nullptr) return;

@@ -22,9 +22,11 @@ namespace torchport::cuda {
 
 inline constexpr unsigned kLanes = 32;
 inline constexpr unsigned kMostThreads = 1024;
-// Barriers 0 to 15 are those of bar.sync; the last one is for the grid.
-inline constexpr unsigned kBarriers = 17;
+// Barriers 0 to 15 are those of bar.sync; then that of the grid, and those of tiles of several
+// warps.
 inline constexpr unsigned kGridBarrier = 16;
+inline constexpr unsigned kTileBarriers = kGridBarrier + 1;
+inline constexpr unsigned kBarriers = kTileBarriers + 31;
 
 // An exchange with the memory of its values.
 struct OwnExchange : Exchange {
@@ -80,6 +82,8 @@ class Block {
   // Of a handler of signals: where the program is to go on, on the stack of the thread that runs.
   [[nodiscard]] char* landing_stack() const { return running().high; }
   Fault fault{};
+  // Where threads keep values for others of their tile.
+  std::array<const void*, kMostThreads> left_for_tiles{};
   [[noreturn]] void faulted();
   [[noreturn]] void abandoned();
   [[nodiscard]] const Launch& launch() const { return *launch_; }

@@ -280,7 +280,11 @@ class PtxParser {
   }
 
   Operand operand() {
+    const bool constant = starts_constant();
     Operand first = single();
+    if (constant && first.kind == OperandKind::kInteger)
+      if (const std::string rest = rest_of_constant(false); !rest.empty())
+        first.text = fmt::format("({}{})", first.text, rest);
     if (!accept('|')) return first;
     Operand pair = operand_of(OperandKind::kPair);
     pair.parts.push_back(std::move(first));
@@ -288,7 +292,48 @@ class PtxParser {
     return pair;
   }
 
+  // 0xF0 & 0xCC, (1 << 4) | 3: values that the compiler knows, with the operators of C++.
+  [[nodiscard]] bool starts_constant() const {
+    return now().kind == PtxTokenKind::kNumber ||
+           (now().kind == PtxTokenKind::kMark &&
+            std::string_view("(-+~").find(now().text[0]) != std::string_view::npos);
+  }
+  // `begins`: a number comes next, not an operator.
+  std::string rest_of_constant(bool begins) {
+    constexpr std::string_view kOperators = "+-*/%&|^<>=!~?:()";
+    std::string text;
+    int depth = 0;
+    while (error_.empty()) {
+      if (now().kind == PtxTokenKind::kNumber && begins) {
+        begins = false;
+        const std::string digits = now().text;
+        advance();
+        text += number({}, digits).text;
+        continue;
+      }
+      if (now().kind != PtxTokenKind::kMark ||
+          kOperators.find(now().text[0]) == std::string_view::npos)
+        break;
+      const char mark = now().text[0];
+      depth += mark == '(' ? 1 : mark == ')' ? -1 : 0;
+      if (depth < 0) break;
+      begins = mark != ')';
+      // A space keeps two signs from being one operator.
+      if (mark == '-' || mark == '+' || mark == '~') text += ' ';
+      text += mark;
+      advance();
+    }
+    if (depth > 0 && error_.empty()) error_ = "a ( of a constant has no )";
+    return text;
+  }
+
   Operand single() {
+    if (accept('(')) {
+      const std::string inside = rest_of_constant(true);
+      expect(')');
+      return operand_of(OperandKind::kInteger, fmt::format("({})", inside));
+    }
+    if (accept('~')) return operand_of(OperandKind::kInteger, fmt::format("(~{})", single().text));
     if (accept('!')) {
       Operand result = single();
       result.negated = !result.negated;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 namespace torchport::cuda {
 
@@ -100,6 +101,18 @@ TEST_CASE("constants of floats depend on the type") {
   CHECK(has(translated(two), "0xbf50624dd2f1a9fcull"));
 }
 
+TEST_CASE("constants that the compiler knows have operators") {
+  const auto has_lookup = [](const char* constant, const char* code) {
+    const std::string text = fmt::format("lop3.b32 %0, %1, %1, %1, {};", constant);
+    return has(translated(statement(text, {{"", "=r", "x"}}, {{"", "r", "y"}})), code);
+  };
+  CHECK(has_lookup("0xF0 & ~0xCC", "(0xF0ull& ~0xCCull)"));
+  CHECK(has_lookup("(0xF0 & 0xCC) | 0xAA", "((0xF0ull&0xCCull)|0xAAull)"));
+  CHECK(has_lookup("1 << (3 - -1)", "(1ull<<(3ull - -1ull))"));
+  CHECK(has(refused(statement("mov.u32 %0, (1 + 2;", {{"", "=r", "x"}})), "PTX has `)`"));
+  CHECK(has(refused(statement("mov.u32 %0, 1 2;", {{"", "=r", "x"}})), "after the operands"));
+}
+
 TEST_CASE("special registers, of statements with and without operands") {
   CHECK(has(translated(statement("mov.u32 %0, %%lanemask_lt;", {{"", "=r", "m"}})),
             "::torchport::ptx::lanemask_lt()"));
@@ -145,7 +158,7 @@ TEST_CASE("text that is not PTX") {
       "{ .reg .pred p<2>; .reg .b64 q; cvta.to.shared.u64 q, %1; setp.eq.u32 p1, %0, -0x1f; L: "
       "@!p1 ld.shared.v2.u32 "
       "{%0, _}, [q+%0]; bra L; /* x */ mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0}, "
-      "{%0}, {%0}, {1e-5}; }";
+      "{%0}, {%0}, {1e-5}; mov.u32 %0, (~3 << 1) | -0x4; }";
   for (std::size_t end = 0; end <= text.size(); ++end)
     (void)translate_asm(statement(text.substr(0, end), {{"", "+r", "x"}}, {{"", "l", "y"}}));
 }

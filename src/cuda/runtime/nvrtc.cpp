@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include "cuda/runtime/memory.h"
 #include "cuda/runtime/modules.h"
 #include "cuda/runtime/nvrtc_build.h"
 
@@ -85,7 +86,13 @@ nvrtcResult copied(const std::string& text, char* to) {
   return NVRTC_SUCCESS;
 }
 
-// The names of kernels in the library.
+// "&offset" names a variable, "kernel<float>" a kernel.
+std::string_view without_address_of(std::string_view expression) {
+  const auto begin = expression.find_first_not_of("& \t\n");
+  return begin == std::string_view::npos ? expression : expression.substr(begin);
+}
+
+// The names of kernels and variables in the library.
 bool find_names(_nvrtcProgram& program, const std::string& library) {
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
@@ -96,7 +103,14 @@ bool find_names(_nvrtcProgram& program, const std::string& library) {
     void* found = dlsym(handle, fmt::format("torchport_name_{}", i).c_str());
     Dl_info info{};
     void* address = found == nullptr ? nullptr : reinterpret_cast<void* (*)()>(found)();
-    if (address == nullptr || dladdr(address, &info) == 0 || info.dli_sname == nullptr) continue;
+    if (address == nullptr) continue;
+    // Of a variable: the name that cuModuleGetGlobal knows.
+    if (const auto variable = torchport::cuda::range_of(address);
+        variable && variable->name != nullptr) {
+      program.lowered[program.expressions[i]] = variable->name;
+      continue;
+    }
+    if (dladdr(address, &info) == 0 || info.dli_sname == nullptr) continue;
     program.lowered[program.expressions[i]] = info.dli_sname;
   }
   return true;
@@ -184,7 +198,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char* con
     source.text += fmt::format(
         "extern \"C\" __attribute__((visibility(\"default\"))) void* torchport_name_{}() "
         "{{ return reinterpret_cast<void*>(&({})); }}\n",
-        i, program->expressions[i]);
+        i, without_address_of(program->expressions[i]));
   const auto built = torchport::cuda::build_at_run_time(source);
   program->compiled = true;
   program->log = built.log;

@@ -100,7 +100,7 @@ int use_device() {
 }
 
 bool uses_device_on_this_thread() {
-  return thread_uses_device;
+  return thread_uses_device || devices_outside() != nullptr;
 }
 
 int wait_for_device() {

@@ -54,7 +54,8 @@ DeviceState& current_state();
 // context. A call that waits for the device also lets what kernels print appear.
 int use_device();
 int wait_for_device();
-// Whether this thread of the host has used a device by the runtime: then it has a context.
+// Whether this thread of the host has used a device by the runtime, or PyTorch may have: then it
+// has a context.
 bool uses_device_on_this_thread();
 // A kernel ended with an error. Programs see it when they wait for the device; `text` goes to the
 // standard error at once.

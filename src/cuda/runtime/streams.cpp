@@ -56,6 +56,11 @@ bool is_event(cudaEvent_t event) {
 CUstream_st* stream_of(cudaStream_t stream) {
   if (is_default(stream))
     return count_of_devices() == 0 ? nullptr : default_stream(current_device());
+  // The number that torch.cuda.Stream.cuda_stream is: less than any address.
+  constexpr std::uintptr_t kNumbers = 4096;
+  const auto number = reinterpret_cast<std::uintptr_t>(stream);
+  if (number < kNumbers && devices_outside() != nullptr)
+    return torchport_cuda_stream_of(current_device(), static_cast<std::int64_t>(number), 0);
   return is_stream(stream) ? stream : nullptr;
 }
 

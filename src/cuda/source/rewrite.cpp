@@ -192,6 +192,8 @@ class Rewriter {
     } else if (is_one_of(it, kDropped)) {
       if (options_.check && it == "__device__") enter_device_function(i);
       std::string kept = it == "__device__" && contracts(i) ? std::string(kContract) : "";
+      if (it == "__device__" && !options_.relocatable && is_of_another_file(i))
+        kept += "__attribute__((weak))";
       const bool declares = it != "__host__" && it != "__grid_constant__";
       if (declares && !options_.relocatable && becomes_static(i)) {
         align_anywhere(i);
@@ -217,6 +219,16 @@ class Rewriter {
     for (std::size_t at = declared.begin; at + 1 < declared.end; ++at)
       if (is(at, "[") && is(at + 1, "[")) return false;
     return true;
+  }
+
+  // extern "C" __device__ void f(); without -rdc a GPU's code has no such function, and code that
+  // calls it is only there for targets that nobody asked for. The host's linker is not to miss it.
+  [[nodiscard]] bool is_of_another_file(std::size_t i) const {
+    if (!scopes_.is_namespace(i)) return false;
+    const Declaration declared = scopes_.declaration(i);
+    return declared.is_function && scopes_.has(declared, "extern") &&
+           !scopes_.has(declared, "__host__") && is(declared.end, "(") && is_closed(declared.end) &&
+           is(tokens_[declared.end].partner + 1, ";");
   }
 
   // nvcc's device code has internal linkage: each file may have its own function of one name.

@@ -41,6 +41,16 @@ TEST_CASE("what is called before <<< may be any expression of a kernel") {
   }
 }
 
+TEST_CASE("a device function that no file has may be missing") {
+  CHECK(contains(rewritten("extern \"C\" __device__ void only_on_sm_80();"), "weak"));
+  CHECK_FALSE(contains(rewritten("extern \"C\" __device__ void f() { g(); }"), "weak"));
+  CHECK_FALSE(contains(rewritten("extern \"C\" __host__ __device__ void f();"), "weak"));
+  CHECK_FALSE(contains(rewritten("__device__ void f();"), "weak"));
+  RewriteOptions linked;
+  linked.relocatable = true;
+  CHECK_FALSE(contains(rewritten("extern \"C\" __device__ void f();", linked), "weak"));
+}
+
 TEST_CASE("a launch over several lines keeps them, and its line markers") {
   const std::string text =
       rewritten("void h() {\n  k<<<g,\n# 3 \"a.cu\"\n      f(1, 2)>>>\n  (x,\n  y);\n}\n");

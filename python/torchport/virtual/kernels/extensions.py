@@ -26,6 +26,9 @@ from torchport import _libraries, _runtimes
 # What is built to be checked does not take the place of other builds either.
 CHECKED = bool(os.environ.get("TORCHPORT_CHECK_KERNELS"))
 MARK = "torchport_checked" if CHECKED else "torchport"
+# What modules for virtual devices need first, so that a plain Python says its name (see
+# src/cuda/runtime/names/torchport_run.cpp).
+NEEDED = "virtual_devices_need_torchport_run"
 CUDA_SUFFIXES = (".cu", ".cuh")
 
 
@@ -46,19 +49,25 @@ def set_environment() -> None:
     os.environ["PATH"] = os.pathsep.join([f"{home}/bin", os.environ.get("PATH", os.defpath)])
 
 
-def load_libraries(runtime: Path) -> None:
-    """Loads what extensions link: CUDA's runtime, and PyTorch's functions for CUDA.
+def load_cuda(runtime: Path, mode: int = ctypes.RTLD_GLOBAL) -> ctypes.CDLL:
+    """Loads CUDA's runtime, its driver and NVRTC, which are one library.
 
     `runtime` is the folder with torchport's libraries for the torch that is loaded.
     """
-    for name in ("libtorchport_cuda_shared_memory.so", "libtorchport_cuda.so"):
-        cuda = ctypes.CDLL(str(toolkit() / "lib64" / name), mode=ctypes.RTLD_GLOBAL)
+    for name in (f"lib{NEEDED}.so", "libtorchport_cuda_shared_memory.so", "libtorchport_cuda.so"):
+        cuda = ctypes.CDLL(str(toolkit() / "lib64" / name), mode=mode)
     if CHECKED:
-        ctypes.CDLL(str(toolkit() / "lib64" / "libtorchport_cuda_check.so"), mode=ctypes.RTLD_GLOBAL)
+        ctypes.CDLL(str(toolkit() / "lib64" / "libtorchport_cuda_check.so"), mode=mode)
     # Both have the same devices, and one account of memory (src/runtime/device/cuda_devices.h).
     devices = ctypes.CDLL(str(runtime / "libtorchport_virtual.so")).torchport_virtual_devices
     devices.restype = ctypes.c_void_p
     cuda.torchport_cuda_use_devices(ctypes.c_void_p(devices()))
+    return cuda
+
+
+def load_libraries(runtime: Path) -> None:
+    """Loads what extensions link: CUDA's runtime, and PyTorch's functions for CUDA."""
+    load_cuda(runtime)
     ctypes.CDLL(str(runtime / "libtorchport_torch_cuda.so"), mode=ctypes.RTLD_GLOBAL)
 
 
@@ -133,12 +142,20 @@ def _install_builder(extension: ModuleType) -> None:
 
     @functools.wraps(build)
     def build_extensions(self: Any) -> None:
-        if not any(map(_needs_cuda, self.extensions or [])):
-            return build(self)
+        ours = [one for one in self.extensions or [] if _needs_cuda(one)]
+        if not ours:
+            build(self)
+            return
         folder = Path(self.build_temp)
         folder.mkdir(parents=True, exist_ok=True)
         with _alone(folder):
-            return build(self)
+            build(self)
+        files = ", ".join(os.path.basename(self.get_ext_fullpath(one.name)) for one in ours)
+        print(
+            f"torchport: built for virtual devices: {files}; a Python finds it under "
+            "`torchport run` only",
+            file=sys.stderr,
+        )
 
     builder.get_ext_filename, builder.finalize_options = get_ext_filename, finalize_options
     builder.build_extensions = build_extensions

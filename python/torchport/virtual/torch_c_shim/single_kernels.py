@@ -1,10 +1,15 @@
-"""torch.cuda._compile_kernel: in place of NVRTC and the driver, which torch.cuda._utils calls by ctypes."""
+"""torch.cuda._compile_kernel: NVRTC and the driver of the virtual toolkit, for torch.cuda._utils.
+
+torch.cuda._utils calls both by ctypes, by the names of NVIDIA's libraries. Here it gets those of the package, so
+that it needs no `torchport run`.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import functools
-import inspect
-import itertools
+import os
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -14,88 +19,61 @@ from torchport.virtual.torch_c_shim._native import ops, refuse
 KINDS = ("cuda",)
 
 _NAME = "torch.cuda._compile_kernel"
+# A kernel may read as many arguments behind those that it was given; they are zeros.
+_MISSING = 64
+_zeros = ctypes.create_string_buffer(4096)
 
 
 class _Driver:
-    """The functions of libcuda.so that torch.cuda._utils calls, with their results.
+    """libcuda.so as torch.cuda._utils calls it, on the devices that the tensors have."""
 
-    Handles are numbers. A pointer to where a result goes is ctypes.byref(object), whose object is
-    `_obj`.
-    """
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self._library = library
 
-    def __init__(self) -> None:
-        self._handles: dict[int, Any] = {}
-        self._next = itertools.count(1)
-
-    def _put(self, place: Any, thing: Any) -> None:
-        place._obj.value = next(self._next)
-        self._handles[place._obj.value] = thing
-
-    def cuGetErrorString(self, result: int, place: Any) -> int:
-        from torchport.virtual.kernels import single
-
-        place._obj.value = single.words_of(result)
-        return single.SUCCESS
-
-    def cuModuleLoadData(self, place: Any, binary: bytes) -> int:
-        from torchport.virtual.kernels import single
-
-        if not binary.startswith(single.MAGIC):
-            refuse(
-                "torch.cuda._utils._cuda_load_module", "there is no GPU that could run this code"
-            )
-        module = single.module(binary)
-        if module is None:
-            return single.INVALID_IMAGE
-        self._put(place, module)
-        return single.SUCCESS
-
-    def cuModuleGetFunction(self, place: Any, module: Any, name: bytes) -> int:
-        from torchport.virtual.kernels import single
-
-        kernel = self._handles[module.value].kernel(name.decode())
-        if kernel is None:
-            return single.NOT_FOUND
-        self._put(place, kernel)
-        return single.SUCCESS
-
-    def cuFuncSetAttribute(self, function: Any, attribute: int, value: int) -> int:
-        self._handles[function.value].shared = value  # the only attribute that is asked for
-        return 0
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._library, name)
 
     def cuLaunchKernel(self, function: Any, *rest: Any) -> int:
-        *sizes, shared, _stream, arguments, _extra = rest
+        *sizes, shared, _stream, arguments, extra = rest
         if graphs.current() is not None:
             refuse(_NAME, "a kernel in the capture of a CUDA graph, which records operators")
         ops().start_kernel(-1)  # a lost device says so
-        result: int = self._handles[function.value].launch(sizes[:3], sizes[3:], shared, arguments)
+        given = len(arguments) if arguments is not None else 0
+        places = (ctypes.c_void_p * (given + _MISSING))(*(arguments or ()))
+        for i in range(given, given + _MISSING):
+            places[i] = ctypes.addressof(_zeros)
+        # Work is done when its call returns, so any stream will do.
+        result: int = self._library.cuLaunchKernel(function, *sizes, shared, None, places, extra)
         return result
 
 
 def finish(torch: ModuleType) -> None:
     from torch.cuda import _utils
 
-    compile_by_nvrtc = _utils._nvrtc_compile
-    driver = _Driver()
+    @functools.cache
+    def library() -> ctypes.CDLL:
+        from torchport import _runtimes
+        from torchport.virtual.kernels import extensions
 
-    @functools.wraps(compile_by_nvrtc)
-    def compile_for_host(*args: Any, **keywords: Any) -> tuple[bytes, str]:
-        from torchport.virtual.kernels import single
+        root = Path(torch.__file__).parent  # type: ignore[arg-type]
+        release = _runtimes.Torch.at(root)
+        # Beside the libraries of a build for CUDA, ours find their own functions first.
+        mode = os.RTLD_LOCAL | os.RTLD_DEEPBIND if release.has_cuda else ctypes.RTLD_GLOBAL
+        extensions.set_environment()
+        return extensions.load_cuda(_runtimes.find(release), mode)
 
+    def driver() -> _Driver:
         torch.cuda.init()
-        given = inspect.signature(compile_by_nvrtc).bind(*args, **keywords).arguments
-        source, name = given["kernel_source"], given["kernel_name"]
-        header = given.get("header_code")  # until torch 2.9
-        if header:
-            source = f"{header}\n{source}"
-        folders = [f"-I{folder}" for folder in given.get("cuda_include_dirs") or ()]
-        options = [*folders, *(given.get("nvcc_options") or ())]
-        return single.compiled(source, name, options), name
+        return _Driver(library())
 
-    vars(_utils).update(
-        _nvrtc_compile=compile_for_host,
-        _get_gpu_runtime_library=lambda: driver,
-    )
+    replaced = {
+        # The first two are those of torch 2.8 and 2.9.
+        "_get_cuda_library": driver,
+        "_get_nvrtc_library": library,
+        "_get_gpu_runtime_library": driver,
+        "_get_gpu_rtc_library": library,
+    }
+    vars(_utils).update({name: new for name, new in replaced.items() if hasattr(_utils, name)})
 
 
 def bindings(torch: ModuleType) -> dict[str, Any]:

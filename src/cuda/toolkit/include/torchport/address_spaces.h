@@ -17,6 +17,10 @@ inline unsigned int __isGlobal(const void* data) {
 inline unsigned int __isShared(const void* data) {
   return torchport::cuda::space_of(data) == torchport::cuda::Space::kShared ? 1 : 0;
 }
+// A cluster is one block.
+inline unsigned int __isClusterShared(const void* data) {
+  return __isShared(data);
+}
 inline unsigned int __isConstant(const void* data) {
   return torchport::cuda::space_of(data) == torchport::cuda::Space::kConstant ? 1 : 0;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "torchport/group_lanes.h"
+#include "torchport/large_tiles.h"
 
 namespace cooperative_groups {
 
@@ -36,6 +37,16 @@ class thread_block {
   static void barrier_wait(arrival_token&& /*token*/) { sync(); }
 };
 inline thread_block this_thread_block() {
+  return {};
+}
+// What tiles of several warps need on a GPU. Virtual devices have other memory for that.
+template <unsigned MostThreads = 1024>
+struct block_tile_memory {
+ private:
+  alignas(16) char bytes_[MostThreads / 32 * 16];
+};
+template <unsigned MostThreads>
+thread_block this_thread_block(block_tile_memory<MostThreads>& /*memory*/) {
   return {};
 }
 
@@ -118,15 +129,9 @@ __attribute__((noinline)) inline coalesced_group coalesced_threads() {
 }
 
 // A part of a block, of a size that the compiler knows.
-template <unsigned Size, class Parent = void>
-class thread_block_tile : public details::LaneGroup<thread_block_tile<Size, Parent>> {
-  static_assert(Size > 0 && Size <= 32 && (Size & (Size - 1)) == 0,
-                "torchport: virtual devices have tiles of 1, 2, 4, 8, 16 and 32 threads");
-
+template <unsigned Size, class Parent, bool IsLarge>
+class TileOfBlock : public details::LaneGroup<TileOfBlock<Size, Parent, IsLarge>> {
  public:
-  thread_block_tile() = default;
-  template <class Other>
-  thread_block_tile(const thread_block_tile<Size, Other>& /*other*/) {}
   static unsigned lanes() {
     const unsigned first = details::lane_of_thread() & ~(Size - 1);
     return static_cast<unsigned>(((1ULL << Size) - 1) << first);
@@ -136,6 +141,19 @@ class thread_block_tile : public details::LaneGroup<thread_block_tile<Size, Pare
   static constexpr unsigned size() { return Size; }
   static unsigned meta_group_rank() { return details::thread_number() / Size; }
   static unsigned meta_group_size() { return (details::threads_of_block() + Size - 1) / Size; }
+};
+template <unsigned Size, class Parent>
+class TileOfBlock<Size, Parent, true> : public details::LargeTile<Size> {};
+
+template <unsigned Size, class Parent = void>
+class thread_block_tile : public TileOfBlock<Size, Parent, (Size > 32)> {
+  static_assert(Size > 0 && Size <= 1024 && (Size & (Size - 1)) == 0,
+                "the size of a tile is a power of two, 1024 at most");
+
+ public:
+  thread_block_tile() = default;
+  template <class Other>
+  thread_block_tile(const thread_block_tile<Size, Other>& /*other*/) {}
 };
 
 // Any group, when the compiler does not know which.

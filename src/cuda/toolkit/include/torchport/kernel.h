@@ -22,6 +22,12 @@ struct CUstream_st;
 static_assert(__TORCHPORT_NVCC__ != 0, "the build of torchport nvcc");
 #endif
 
+// Modules of PyTorch need a library whose name says where they run, before any other.
+#ifdef TORCH_EXTENSION_NAME
+extern "C" const char torchport_run_is_needed;
+__attribute__((used)) static const char* const torchport_module_needs = &torchport_run_is_needed;
+#endif
+
 #define TORCHPORT_CUDA_API __attribute__((visibility("default")))
 
 namespace torchport::cuda {

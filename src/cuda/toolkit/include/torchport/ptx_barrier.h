@@ -19,13 +19,7 @@ class Mbarrier {
     bytes_ = static_cast<int>(static_cast<unsigned>(word >> 40) << 10) >> 10;
     phase_ = word >> 63;
   }
-  static void init(char* at, int count) {
-    Mbarrier barrier(at);
-    barrier.missing_ = barrier.count_ = count;
-    barrier.bytes_ = 0;
-    barrier.phase_ = false;
-    barrier.store();
-  }
+  static void init(char* at, int count) { Mbarrier(at, count).store(); }
 
   [[nodiscard]] unsigned long long word() const {
     return static_cast<unsigned long long>(missing_ & kCount) |
@@ -51,6 +45,10 @@ class Mbarrier {
 
  private:
   static constexpr int kCount = 0xfffff;
+
+  // The word of a new barrier, which holds nothing yet.
+  Mbarrier(char* at, int count)
+      : at_(at), missing_(count), count_(count), bytes_(0), phase_(false) {}
 
   void settle() {
     if (missing_ <= 0 && bytes_ == 0) {

@@ -207,7 +207,9 @@ constexpr unsigned per_word() {
 template <int kM, int kN, int kK, class TA, class TB, class TD, int kD, int kA, int kB, int kC>
 void mma(unsigned (&d)[kD], const unsigned (&a)[kA], const unsigned (&b)[kB],
          const unsigned (&c)[kC], bool saturate, const Site& site) {
-  static_assert(kM == 16 && kN == 8, "this shape of mma.sync is not available on virtual devices");
+  static_assert((kM == 16 || (kM == 8 && kK == 16 && std::is_same_v<TD, s32>)) && kN == 8,
+                "this shape of mma.sync is not available on virtual devices");
+  constexpr unsigned kHalves = kM / 8;  // a lane has results of two columns in each 8 rows
   unsigned mine[kA + kB];
   for (int i = 0; i < kA; ++i) mine[i] = a[i];
   for (int i = 0; i < kB; ++i) mine[kA + i] = b[i];
@@ -223,12 +225,11 @@ void mma(unsigned (&d)[kD], const unsigned (&a)[kA], const unsigned (&b)[kB],
       to[k] = all.words[group * 4 + word % 4][first + word / 4 * step] >> (shift % 32) & kMask;
     }
   };
-  unsigned x[2][kK], y[2][kK];
-  words(x[0], row, 0, 2);
-  words(x[1], row, 1, 2);
+  unsigned x[kHalves][kK], y[2][kK];
+  for (unsigned half = 0; half < kHalves; ++half) words(x[half], row, half, kHalves);
   words(y[0], column, kA, 1);
   words(y[1], column + 1, kA, 1);
-  for (unsigned i = 0; i < 4; ++i) {
+  for (unsigned i = 0; i < 2 * kHalves; ++i) {
     const unsigned(&left)[kK] = x[i / 2];
     const unsigned(&right)[kK] = y[i % 2];
     if constexpr (std::is_same_v<TD, s32>) {

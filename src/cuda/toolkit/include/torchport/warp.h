@@ -20,6 +20,14 @@ __attribute__((always_inline)) inline void wait_for_block(const Site& site) {
 // thread only says that it has come.
 TORCHPORT_CUDA_API void wait_for_threads(unsigned number, unsigned threads, bool wait,
                                          const Site& site);
+// Waits for the `threads` threads of tile `rank` of those of `size`, a power of two from 64 to
+// 1024.
+TORCHPORT_CUDA_API void wait_for_tile(unsigned size, unsigned rank, unsigned threads,
+                                      const Site& site);
+// Where a thread of the block keeps a value that others may take until they have waited again, and
+// how they take it.
+TORCHPORT_CUDA_API void leave_for_tile(unsigned thread, const void* mine);
+TORCHPORT_CUDA_API void take_from_tile(unsigned thread, void* to, std::size_t bytes);
 // Waits for all blocks of a cooperative launch.
 TORCHPORT_CUDA_API void wait_for_grid(const Site& site);
 TORCHPORT_CUDA_API bool is_cooperative();

@@ -1,2 +1,0 @@
-#pragma once
-#include "torchport_host.h"
