@@ -29,6 +29,7 @@ NEEDS = {"torch-sparse": ("torch-scatter",)}
 # What the packages themselves offer to choose what is built; -g0 makes the builds of their host code shorter.
 OPTIONS = {
     "CFLAGS": "-g0",
+    "CXXFLAGS": "-g0",
     "FORCE_CUDA": "1",
     "FORCE_ONLY_CUDA": "1",
     "NVCC_PREPEND_FLAGS": f"-I{PACKAGES / 'nvidia/cuda_cccl/include'}",
