@@ -55,7 +55,10 @@ def packages() -> None:
 
 
 def on_virtual_device(
-    *command: object, folder: Path, paths: tuple[Path, ...] = (), options: dict[str, str] | None = None
+    *command: object,
+    folder: Path,
+    paths: tuple[Path, ...] = (),
+    options: dict[str, str] | None = None,
 ) -> str:
     done = subprocess.run(
         [TORCHPORT, "run", "-q", "--profile", "h100-80g", "--", *command],
@@ -120,6 +123,10 @@ def test_an_extension_computes_as_plain_pytorch(name: str) -> None:
         paths += import_paths(built(other))
     program = PROGRAMS / f"check_{name.replace('-', '_')}.py"
     said = on_virtual_device(
-        sys.executable, program, folder=folder, paths=paths, options={"TORCH_EXTENSIONS_DIR": str(BUILT / name / "run")}
+        sys.executable,
+        program,
+        folder=folder,
+        paths=paths,
+        options={"TORCH_EXTENSIONS_DIR": str(BUILT / name / "run")},
     )
     assert said.splitlines()[-1] == "right"

@@ -1,5 +1,6 @@
 import torch
 from chamferdist.chamfer import knn_points
+
 torch.manual_seed(0)
 one = torch.randn(2, 300, 3, device="cuda", requires_grad=True)
 two = torch.randn(2, 200, 3, device="cuda", requires_grad=True)

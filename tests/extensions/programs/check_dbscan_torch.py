@@ -22,7 +22,10 @@ def expected(points, eps, least):
 
 for count, eps, least in ((400, 0.12, 5), (400, 0.3, 1), (150, 0.05, 3), (1000, 0.1, 8)):
     centers = torch.rand(6, 2, device="cuda") * 4
-    points = centers[torch.randint(0, 6, (count,), device="cuda")] + torch.randn(count, 2, device="cuda") * 0.25
+    points = (
+        centers[torch.randint(0, 6, (count,), device="cuda")]
+        + torch.randn(count, 2, device="cuda") * 0.25
+    )
     labels = dbscan2d(points, eps, least).long()
     core, smallest, near = expected(points, eps, least)
     # The same partition of core points, numbered from 0.

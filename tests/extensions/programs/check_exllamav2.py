@@ -46,10 +46,23 @@ for kinds in ((8, 6, 4, 2), (5, 3), (4, 4, 4)):
     starts = [0]
     for bits in kinds:
         starts.append(starts[-1] + bits)
-    groups = torch.tensor([x for pair in zip(kinds, starts, strict=False) for x in pair], dtype=torch.short, device="cuda")
+    groups = torch.tensor(
+        [x for pair in zip(kinds, starts, strict=False) for x in pair],
+        dtype=torch.short,
+        device="cuda",
+    )
     room = torch.zeros(rows * COLUMNS, dtype=torch.half, device="cuda")
     handle = ext.make_q_matrix(
-        words, order.short(), order.argsort().short(), packed_scales, most, groups, NONE, NONE, NONE, room
+        words,
+        order.short(),
+        order.argsort().short(),
+        packed_scales,
+        most,
+        groups,
+        NONE,
+        NONE,
+        NONE,
+        room,
     )
     parts = [
         (number - 2 ** (bits - 1)) * (scale.double() ** 2 * top.double())
@@ -89,7 +102,9 @@ errors = torch.zeros(5, 128, device="cuda")
 ext.quantize_err(x, errors, scale, 8.0, 15.0, 2.4, 0.6, 1.0, 4)
 for number, factor in enumerate((0.6, 0.7, 0.8, 0.9, 1.0)):
     rounded = (((x / (scale * factor)).round() + 8).clamp(0, 15) - 8) * scale * factor
-    torch.testing.assert_close(errors[number].sum(), (rounded - x).abs().pow(2.4).sum(), rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(
+        errors[number].sum(), (rounded - x).abs().pow(2.4).sum(), rtol=1e-3, atol=1e-3
+    )
 
 # Norms of rows, and rotary embeddings.
 for width in (64, 1000, 4096):
@@ -99,7 +114,9 @@ for width in (64, 1000, 4096):
     ext.rms_norm(x, w, out, 1e-6)
     plain = x.double() * w.double() * torch.rsqrt(x.double().square().mean(1, keepdim=True) + 1e-6)
     torch.testing.assert_close(out.double(), plain, rtol=2e-3, atol=2e-3)
-angles = torch.arange(30, device="cuda")[:, None] * 10000 ** (-torch.arange(0, 64, 2, device="cuda") / 64)
+angles = torch.arange(30, device="cuda")[:, None] * 10000 ** (
+    -torch.arange(0, 64, 2, device="cuda") / 64
+)
 sine, cosine = (f(torch.cat([angles, angles], 1)).half() for f in (torch.sin, torch.cos))
 x = torch.randn(2, 9, 4, 64, dtype=torch.half, device="cuda")
 turned = torch.cat([-x[..., 32:], x[..., :32]], 3)

@@ -9,7 +9,9 @@ torch.manual_seed(0)
 def expected(gates, tokens, reverse=False):
     last = torch.zeros_like(tokens[..., 0])
     steps = []
-    for gate, token in zip(*(x.flip(-1).unbind(-1) if reverse else x.unbind(-1) for x in (gates, tokens)), strict=True):
+    for gate, token in zip(
+        *(x.flip(-1).unbind(-1) if reverse else x.unbind(-1) for x in (gates, tokens)), strict=True
+    ):
         last = gate * last + token
         steps.append(last)
     return torch.stack(steps[::-1] if reverse else steps, -1)

@@ -14,7 +14,10 @@ for ours, plain in (
     (nerfacc.inclusive_sum, lambda part: part.cumsum(0)),
     (nerfacc.exclusive_sum, lambda part: part.cumsum(0) - part),
     (nerfacc.inclusive_prod, lambda part: part.cumprod(0)),
-    (nerfacc.exclusive_prod, lambda part: torch.cat([part.new_ones(1), part[:-1].cumprod(0)])[: len(part)]),
+    (
+        nerfacc.exclusive_prod,
+        lambda part: torch.cat([part.new_ones(1), part[:-1].cumprod(0)])[: len(part)],
+    ),
 ):
     one = ours(x, packed)
     two = torch.cat([plain(part) for part in x.split(lengths.tolist())])
@@ -27,7 +30,9 @@ for ours, plain in (
 starts = torch.rand(len(x), device="cuda").sort()[0]
 densities = torch.rand(len(x), device="cuda", requires_grad=True)
 rays = torch.repeat_interleave(torch.arange(6, device="cuda"), lengths)
-weights, transmittance, alphas = nerfacc.render_weight_from_density(starts, starts + 0.1, densities, packed_info=packed)
+weights, transmittance, alphas = nerfacc.render_weight_from_density(
+    starts, starts + 0.1, densities, packed_info=packed
+)
 for ray, part in enumerate((densities * 0.1).split(lengths.tolist())):
     seen = torch.exp(-(part.cumsum(0) - part))
     torch.testing.assert_close(transmittance[rays == ray], seen)
@@ -71,9 +76,13 @@ torch.testing.assert_close(far[hits], last[hits])
 grid = torch.rand(1, 8, 8, 8, device="cuda") > 0.5
 box = torch.tensor([[-1.0, -1, -1, 1, 1, 1]], device="cuda")
 origins = torch.randn(20, 3, device="cuda") * 0.3
-intervals, samples, _ = nerfacc.traverse_grids(origins, directions[:20].contiguous(), grid, box, step_size=1e-3)
+intervals, samples, _ = nerfacc.traverse_grids(
+    origins, directions[:20].contiguous(), grid, box, step_size=1e-3
+)
 starts, ends = intervals.vals[intervals.is_left], intervals.vals[intervals.is_right]
-points = origins[samples.ray_indices] + directions[samples.ray_indices] * ((starts + ends) / 2)[:, None]
+points = (
+    origins[samples.ray_indices] + directions[samples.ray_indices] * ((starts + ends) / 2)[:, None]
+)
 cells = ((points + 1) * 4).long().clamp(0, 7)
 taken = grid[0, cells[:, 0], cells[:, 1], cells[:, 2]]
 assert taken.float().mean() > 0.99, taken.float().mean()

@@ -31,7 +31,11 @@ length, context = 50, 9
 q, k, v = leaf(2, 3, length, 16), leaf(2, 3, length, 16), leaf(2, 3, length, 20)
 lengths = torch.tensor([50, 31], device="cuda")
 mask = torch.randn(length, length, device="cuda")
-keys = torch.arange(length, device="cuda")[:, None] + torch.arange(context, device="cuda") - context // 2
+keys = (
+    torch.arange(length, device="cuda")[:, None]
+    + torch.arange(context, device="cuda")
+    - context // 2
+)
 inside = (keys >= 0) & (keys < length)
 here = keys.clamp(0, length - 1)
 valid = (inside & (keys < lengths[:, None, None]))[:, None].expand(-1, 3, -1, -1)
@@ -52,33 +56,49 @@ x = torch.randn(2, 3, length, 16, device="cuda")
 plain = (members.mT @ x) * factors[..., None]
 torch.testing.assert_close(aggregate.aggregate(x, groups, factors), plain, rtol=1e-4, atol=1e-4)
 spread = members @ (plain * factors[..., None])
-torch.testing.assert_close(aggregate.broadcast(plain, groups, factors), spread, rtol=1e-4, atol=1e-4)
+torch.testing.assert_close(
+    aggregate.broadcast(plain, groups, factors), spread, rtol=1e-4, atol=1e-4
+)
 ordered, order = groups.sort(2)
 by_group = x.gather(2, order[..., None].expand_as(x))
 whole = torch.full((2,), length, dtype=torch.int, device="cuda")
 ours = aggregate.clustered_aggregate(by_group, ordered, factors, whole)
 torch.testing.assert_close(ours, plain, rtol=1e-4, atol=1e-4)
 ours = aggregate.clustered_broadcast(plain, ordered, counts.int(), factors)
-torch.testing.assert_close(ours, spread.gather(2, order[..., None].expand_as(spread)), rtol=1e-4, atol=1e-4)
+torch.testing.assert_close(
+    ours, spread.gather(2, order[..., None].expand_as(spread)), rtol=1e-4, atol=1e-4
+)
 
 # Products at chosen places only.
-places = torch.stack([torch.randperm(length, device="cuda")[:7] for _ in range(2 * 3 * length)]).view(2, 3, length, 7)
+places = torch.stack(
+    [torch.randperm(length, device="cuda")[:7] for _ in range(2 * 3 * length)]
+).view(2, 3, length, 7)
 q, k, v = leaf(2, 3, length, 16), leaf(2, 3, length, 16), leaf(2, 3, length, 20)
 plain = (q @ k.mT).gather(3, places)
 same(sparse_product.sparse_dot_product(q, k, places), plain, (q, k))
 weights = plain.detach().softmax(3).requires_grad_()
-chosen = v[:, :, None].expand(-1, -1, length, -1, -1).gather(3, places[..., None].expand(-1, -1, -1, -1, 20))
+chosen = (
+    v[:, :, None]
+    .expand(-1, -1, length, -1, -1)
+    .gather(3, places[..., None].expand(-1, -1, -1, -1, 20))
+)
 plain = (weights[..., None] * chosen).sum(3)
 same(sparse_product.sparse_weighted_average(weights, v, places), plain, (weights, v))
 
 # The same where all of a group have the same places; queries come sorted by their groups.
-shared = torch.stack([torch.randperm(length, device="cuda")[:7] for _ in range(2 * 3 * 5)]).view(2, 3, 5, 7)
+shared = torch.stack([torch.randperm(length, device="cuda")[:7] for _ in range(2 * 3 * 5)]).view(
+    2, 3, 5, 7
+)
 places = shared.gather(2, ordered.long()[..., None].expand(-1, -1, -1, 7))
 q = leaf(2, 3, length, 16)
 plain = (q @ k.mT).gather(3, places)
 ours = sparse_product.clustered_sparse_dot_product(q, k, shared, ordered, counts.int(), whole)
 same(ours, plain, (q, k))
-chosen = v[:, :, None].expand(-1, -1, length, -1, -1).gather(3, places[..., None].expand(-1, -1, -1, -1, 20))
+chosen = (
+    v[:, :, None]
+    .expand(-1, -1, length, -1, -1)
+    .gather(3, places[..., None].expand(-1, -1, -1, -1, 20))
+)
 plain = (weights[..., None] * chosen).sum(3)
 ours = sparse_product.clustered_sparse_weighted_average(weights, v, shared, ordered, counts.int())
 same(ours, plain, (weights, v))

@@ -8,7 +8,7 @@ from torch.utils.cpp_extension import load
 
 os.environ["RWKV_CUDA_ON"] = "1"
 os.environ["RWKV_V7_ON"] = "0"
-import rwkv.model  # noqa: E402, F401
+import rwkv.model
 
 torch.manual_seed(0)
 TYPES = ((torch.float, "fp32", 1e-4), (torch.half, "fp16", 4e-3), (torch.bfloat16, "bf16", 3e-2))
@@ -23,7 +23,10 @@ for dtype in (torch.float, torch.half):
     batch, steps, channels = 2, 12, 64
     w, u = -torch.rand(channels, device="cuda").exp(), torch.randn(channels, device="cuda")
     k, v = (torch.randn(batch, steps, channels, device="cuda").to(dtype) for _ in range(2))
-    aa, bb = torch.zeros(batch, channels, device="cuda"), torch.zeros(batch, channels, device="cuda")
+    aa, bb = (
+        torch.zeros(batch, channels, device="cuda"),
+        torch.zeros(batch, channels, device="cuda"),
+    )
     pp = torch.full_like(aa, -1e38)
     y = torch.empty_like(v)
     torch.ops.rwkv.wkv_forward(batch, steps, channels, w, u, k, v, y, aa, bb, pp)
@@ -31,7 +34,11 @@ for dtype in (torch.float, torch.half):
         ages = torch.arange(t - 1, -1, -1, device="cuda").double()
         powers = k[:, :t].double() + ages[:, None] * w.double()
         powers = torch.cat([powers, (u + k[:, t].float())[:, None].double()], 1)
-        close(y[:, t], (powers.softmax(1) * v[:, : t + 1].double()).sum(1), 1e-4 if dtype is torch.float else 3e-3)
+        close(
+            y[:, t],
+            (powers.softmax(1) * v[:, : t + 1].double()).sum(1),
+            1e-4 if dtype is torch.float else 3e-3,
+        )
 
 # Products with weights of 8 bits, of many rows and of one.
 for dtype, tolerance in ((torch.float, 1e-3), (torch.half, 2e-2)):
@@ -56,7 +63,14 @@ for dtype in (torch.half, torch.float):
 # RWKV 6 and 7: a state of one matrix for each head. The flags are those of the package.
 size, heads, steps = 64, 2, 9
 folder = Path(rwkv.model.__file__).parent / "cuda"
-flags = ["-res-usage", "--use_fast_math", "-O3", "-Xptxas -O3", "--extra-device-vectorization", f"-D_N_={size}"]
+flags = [
+    "-res-usage",
+    "--use_fast_math",
+    "-O3",
+    "-Xptxas -O3",
+    "--extra-device-vectorization",
+    f"-D_N_={size}",
+]
 
 
 def built(name, prefix):
@@ -75,7 +89,9 @@ def heads_of(x):
 
 six, seven = built("rwkv6", "rwkv6"), built("wkv7s", "rwkv7")
 for dtype, name, tolerance in TYPES:
-    r, k, v, a, b, decay = (torch.randn(1, steps, heads * size, device="cuda").div(4).to(dtype) for _ in range(6))
+    r, k, v, a, b, decay = (
+        torch.randn(1, steps, heads * size, device="cuda").div(4).to(dtype) for _ in range(6)
+    )
     w = torch.rand(1, steps, heads * size, device="cuda")
     u = torch.randn(heads, size, device="cuda").to(dtype)
     start = torch.randn(heads, size, size, device="cuda")
@@ -85,7 +101,11 @@ for dtype, name, tolerance in TYPES:
     plain = start.double()  # [head, value, key]
     for t, answer in enumerate(heads_of(y)):
         new = heads_of(v)[t][:, :, None] * heads_of(k)[t][:, None]
-        close(answer, ((plain + u.double()[:, None] * new) @ heads_of(r)[t][:, :, None])[..., 0], tolerance)
+        close(
+            answer,
+            ((plain + u.double()[:, None] * new) @ heads_of(r)[t][:, :, None])[..., 0],
+            tolerance,
+        )
         plain = plain * heads_of(w)[t][:, None] + new
     close(state, plain, tolerance)
 
@@ -95,7 +115,11 @@ for dtype, name, tolerance in TYPES:
     for t, answer in enumerate(heads_of(y)):
         shown = plain @ heads_of(a)[t][:, :, None]
         plain = plain * torch.exp(-torch.exp(heads_of(decay)[t]))[:, None]
-        plain = plain + heads_of(v)[t][:, :, None] * heads_of(k)[t][:, None] + shown * heads_of(b)[t][:, None]
+        plain = (
+            plain
+            + heads_of(v)[t][:, :, None] * heads_of(k)[t][:, None]
+            + shown * heads_of(b)[t][:, None]
+        )
         close(answer, (plain @ heads_of(r)[t][:, :, None])[..., 0], tolerance)
     close(state, plain, tolerance)
 print("right")

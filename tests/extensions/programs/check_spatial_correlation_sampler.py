@@ -33,7 +33,14 @@ for dtype, tolerance in ((torch.float, 1e-4), (torch.double, 1e-10), (torch.half
         (1, 1, 1, 0, 1, 1),
         (2, 3, 1, 2, 1, 3),
     ):
-        sizes = [kernel] * 2 + [patch] * 2 + [padding] * 2 + [dilation] * 2 + [patch_dilation] * 2 + [stride] * 2
+        sizes = (
+            [kernel] * 2
+            + [patch] * 2
+            + [padding] * 2
+            + [dilation] * 2
+            + [patch_dilation] * 2
+            + [stride] * 2
+        )
         one = torch.randn(2, 3, 11, 13, device="cuda", dtype=dtype, requires_grad=True)
         two = torch.randn(2, 3, 11, 13, device="cuda", dtype=dtype, requires_grad=True)
         ours = backend.forward(one.detach(), two.detach(), *sizes)

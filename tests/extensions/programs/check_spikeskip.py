@@ -7,9 +7,16 @@ from torch.nn.functional import conv2d
 
 torch.manual_seed(0)
 torch.backends.cudnn.allow_tf32 = False
-for dtype, tolerance in ((torch.double, 1e-4), (torch.float, 1e-4), (torch.half, 2e-2), (torch.bfloat16, 1e-1)):
+for dtype, tolerance in (
+    (torch.double, 1e-4),
+    (torch.float, 1e-4),
+    (torch.half, 2e-2),
+    (torch.bfloat16, 1e-1),
+):
     batch, inputs, outputs, steps = 37, 70, 45, 3
-    spikes = (torch.rand(steps, batch, inputs, device="cuda") < 0.2) * torch.rand(steps, batch, inputs, device="cuda")
+    spikes = (torch.rand(steps, batch, inputs, device="cuda") < 0.2) * torch.rand(
+        steps, batch, inputs, device="cuda"
+    )
     spikes = spikes.to(dtype)
     x = spikes[0]
     weight = torch.randn(outputs, inputs, device="cuda").to(dtype)
@@ -23,7 +30,9 @@ for dtype, tolerance in ((torch.double, 1e-4), (torch.float, 1e-4), (torch.half,
     assert torch.equal(columns[:count], rows.col_indices().int())
     assert torch.equal(values[:count], rows.values())
 
-    room = [torch.empty(n, dtype=torch.int, device="cuda") for n in (batch, batch + 1, batch * inputs)]
+    room = [
+        torch.empty(n, dtype=torch.int, device="cuda") for n in (batch, batch + 1, batch * inputs)
+    ]
     room.append(torch.empty(batch * inputs, dtype=dtype, device="cuda"))
     sizes = (batch, inputs, outputs)
     for ours in (
@@ -39,7 +48,9 @@ for dtype, tolerance in ((torch.double, 1e-4), (torch.float, 1e-4), (torch.half,
     ours = engine.sparse_multistep_forward(spikes, turned, *room, steps)
     torch.testing.assert_close(ours.double(), plain, rtol=tolerance, atol=tolerance)
 
-    image = ((torch.rand(2, 3, 19, 23, device="cuda") < 0.3) * torch.rand(2, 3, 19, 23, device="cuda")).to(dtype)
+    image = (
+        (torch.rand(2, 3, 19, 23, device="cuda") < 0.3) * torch.rand(2, 3, 19, 23, device="cuda")
+    ).to(dtype)
     kernel = torch.randn(5, 3, 3, 2, device="cuda").to(dtype)
     for stride, padding in (((1, 1), (1, 1)), ((2, 1), (0, 2))):
         plain_image = conv2d(image.double(), kernel.double(), stride=stride, padding=padding)

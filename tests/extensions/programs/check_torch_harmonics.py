@@ -14,7 +14,9 @@ assert attention_cuda_extension is not None
 def dense(kernel, row, column, values, sizes_in, sizes_out, kernels):
     """[kernels, latitudes out, longitudes out, latitudes in, longitudes in]: entries turn with the longitude."""
     (rows_in, lines_in), (rows_out, lines_out) = sizes_in, sizes_out
-    table = torch.zeros(kernels, rows_out, lines_out, rows_in, lines_in, dtype=torch.double, device="cuda")
+    table = torch.zeros(
+        kernels, rows_out, lines_out, rows_in, lines_in, dtype=torch.double, device="cuda"
+    )
     step = lines_in // lines_out
     for line in range(lines_out):
         place = (column // lines_in, (column % lines_in + step * line) % lines_in)
@@ -56,8 +58,15 @@ for sizes_in, sizes_out in (((12, 24), (12, 24)), ((12, 24), (6, 12))):
     for channels in (8, 40):
         attention = NeighborhoodAttentionS2(channels, sizes_in, sizes_out, num_heads=1).cuda()
         row, column = attention.psi_row_idx, attention.psi_col_idx
-        near = dense(torch.zeros_like(row), row, column, torch.ones_like(row), sizes_in, sizes_out, 1)[0] > 0
-        k, v = (torch.randn(2, channels, *sizes_in, device="cuda", requires_grad=True) for _ in range(2))
+        near = (
+            dense(torch.zeros_like(row), row, column, torch.ones_like(row), sizes_in, sizes_out, 1)[
+                0
+            ]
+            > 0
+        )
+        k, v = (
+            torch.randn(2, channels, *sizes_in, device="cuda", requires_grad=True) for _ in range(2)
+        )
         q = torch.randn(2, channels, *sizes_out, device="cuda", requires_grad=True)
         sizes = (sizes_in[1], *sizes_out)
         parts = (attention.quad_weights, column, attention.psi_roff_idx, *sizes)
@@ -67,7 +76,9 @@ for sizes_in, sizes_out in (((12, 24), (12, 24)), ((12, 24), (6, 12))):
         plain = torch.einsum("bhwn,bcn->bchw", powers, v.flatten(2))
         torch.testing.assert_close(ours, plain, rtol=1e-4, atol=1e-4)
         factors = torch.randn_like(ours)
-        gradients = attention_cuda_extension.backward(k.detach(), v.detach(), q.detach(), factors, *parts)
+        gradients = attention_cuda_extension.backward(
+            k.detach(), v.detach(), q.detach(), factors, *parts
+        )
         wanted = torch.autograd.grad((plain * factors).sum(), (k, v, q))
         for a, b in zip(gradients, wanted, strict=True):
             torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-3)

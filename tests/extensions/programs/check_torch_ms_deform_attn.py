@@ -23,7 +23,12 @@ def expected(value, locations, weights):
 
 shapes = torch.tensor(sizes, device="cuda")
 starts = torch.tensor([0, 30, 42], device="cuda")
-for dtype, tolerance in ((torch.double, 1e-9), (torch.float, 1e-4), (torch.half, 2e-2), (torch.bfloat16, 1e-1)):
+for dtype, tolerance in (
+    (torch.double, 1e-9),
+    (torch.float, 1e-4),
+    (torch.half, 2e-2),
+    (torch.bfloat16, 1e-1),
+):
     value = torch.randn(batch, 44, heads, width, device="cuda", dtype=dtype, requires_grad=True)
     locations = torch.rand(batch, queries, heads, 3, points, 2, device="cuda") * 1.2 - 0.1
     locations = locations.to(dtype).requires_grad_()
@@ -38,5 +43,9 @@ for dtype, tolerance in ((torch.double, 1e-9), (torch.float, 1e-4), (torch.half,
     gradients = torch.autograd.grad((ours * factors).sum(), inputs)
     wanted = torch.autograd.grad((plain * factors).sum(), inputs)
     for a, b in zip(gradients, wanted, strict=True):
-        assert (a - b).double().norm() <= 2 * tolerance * b.double().norm(), (dtype, (a - b).norm(), b.norm())
+        assert (a - b).double().norm() <= 2 * tolerance * b.double().norm(), (
+            dtype,
+            (a - b).norm(),
+            b.norm(),
+        )
 print("right")

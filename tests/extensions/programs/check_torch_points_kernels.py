@@ -7,7 +7,11 @@ from pathlib import Path
 import torch
 
 # The package's __init__.py asks for numba; the kernels are in this module of it.
-(path,) = [file for folder in sys.path for file in Path(folder, "torch_points_kernels").glob("points_cuda*.so")]
+(path,) = [
+    file
+    for folder in sys.path
+    for file in Path(folder, "torch_points_kernels").glob("points_cuda*.so")
+]
 spec = importlib.util.spec_from_file_location("torch_points_kernels.points_cuda", path)
 kernels = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(kernels)
@@ -45,7 +49,9 @@ torch.testing.assert_close(kernels.three_interpolate_grad(factors, places, weigh
 # Those within a radius: the first of them, again where there are fewer.
 radius, count = 0.9, 6
 places, distances = kernels.ball_query_dense(centers, xyz, radius, count)
-for found, far, row in zip(places.flatten(0, 1).tolist(), distances.flatten(0, 1), squares.flatten(0, 1), strict=True):
+for found, far, row in zip(
+    places.flatten(0, 1).tolist(), distances.flatten(0, 1), squares.flatten(0, 1), strict=True
+):
     inside = torch.nonzero(row < radius**2)[:count, 0].tolist()
     assert found[: len(inside)] == inside
     assert found[len(inside) :] == [inside[0] if inside else 0] * (count - len(inside))
@@ -93,14 +99,20 @@ for dtype, tolerance in ((torch.float, 1e-4), (torch.double, 1e-9)):
     torch.testing.assert_close(grid, plain, rtol=tolerance, atol=tolerance)
     factors = torch.randn_like(plain)
     (wanted,) = torch.autograd.grad((plain * factors).sum(), points)
-    torch.testing.assert_close(kernels.gridding_grad(weights, places, factors), wanted, rtol=tolerance, atol=tolerance)
+    torch.testing.assert_close(
+        kernels.gridding_grad(weights, places, factors), wanted, rtol=tolerance, atol=tolerance
+    )
 
     cube = torch.randn(2, 3, 8, 8, 8, dtype=dtype, device="cuda", requires_grad=True)
     inside = points.detach() + 4
     ours, places = kernels.cubic_feature_sampling(8, 1, inside, cube.detach())
-    around = torch.tensor([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)], device="cuda")
+    around = torch.tensor(
+        [[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)], device="cuda"
+    )
     at = inside.floor().long()[:, :, None] + around
-    plain = torch.stack([cube[n][:, at[n, ..., 0], at[n, ..., 1], at[n, ..., 2]].permute(1, 2, 0) for n in range(2)])
+    plain = torch.stack(
+        [cube[n][:, at[n, ..., 0], at[n, ..., 1], at[n, ..., 2]].permute(1, 2, 0) for n in range(2)]
+    )
     torch.testing.assert_close(ours, plain)
     factors = torch.randn_like(ours)
     (wanted,) = torch.autograd.grad((plain * factors).sum(), cube)
@@ -114,7 +126,9 @@ flat = torch.cat(proposed)
 ends = torch.tensor([0, 5, 22, 52], device="cuda")
 sizes = torch.bincount(labels, minlength=4)[1:]
 numbers = torch.tensor([3], device="cuda")
-ours = kernels.instance_iou_cuda(flat, ends, labels, sizes, numbers, torch.zeros(60, dtype=torch.long, device="cuda"))
+ours = kernels.instance_iou_cuda(
+    flat, ends, labels, sizes, numbers, torch.zeros(60, dtype=torch.long, device="cuda")
+)
 for row, members in zip(ours, proposed, strict=True):
     both = torch.stack([(labels[members] == label).sum() for label in (1, 2, 3)])
     torch.testing.assert_close(row, both / (len(members) + sizes - both))

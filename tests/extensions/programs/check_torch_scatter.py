@@ -1,4 +1,6 @@
-import torch, torch_scatter
+import torch
+import torch_scatter
+
 torch.manual_seed(0)
 for dtype in (torch.float, torch.double, torch.half, torch.long):
     source = (torch.randn(1000, 7) * 10).to(dtype).cuda()

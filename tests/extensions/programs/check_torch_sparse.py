@@ -9,7 +9,9 @@ torch.manual_seed(0)
 def sparse(rows, columns, dtype, requires_grad=False):
     """(a SparseTensor, its values, their places)"""
     places = torch.nonzero(torch.rand(rows, columns, device="cuda") < 0.15).T
-    values = torch.randn(places.shape[1], device="cuda").mul(4).to(dtype).requires_grad_(requires_grad)
+    values = (
+        torch.randn(places.shape[1], device="cuda").mul(4).to(dtype).requires_grad_(requires_grad)
+    )
     matrix = SparseTensor(row=places[0], col=places[1], value=values, sparse_sizes=(rows, columns))
     return matrix, values, places
 
@@ -39,7 +41,9 @@ for dtype, tolerance in ((torch.float, 1e-4), (torch.double, 1e-9), (torch.half,
                 torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance * 10)
     for reduce, pick in (("max", torch.amax), ("min", torch.amin)):
         ours = matmul(matrix, x, reduce=reduce)
-        products = torch.full((40, 30, 17), float("-inf" if reduce == "max" else "inf"), device="cuda", dtype=dtype)
+        products = torch.full(
+            (40, 30, 17), float("-inf" if reduce == "max" else "inf"), device="cuda", dtype=dtype
+        )
         filled = products.index_put((places[0], places[1]), values[:, None] * x[places[1]])
         plain = torch.where(counts > 0, pick(filled, 1), 0)
         torch.testing.assert_close(ours, plain, rtol=tolerance, atol=tolerance)
@@ -62,7 +66,9 @@ twice, sums = coalesce(torch.cat([places, places], 1), torch.cat([values, values
 assert torch.equal(twice, places)
 torch.testing.assert_close(sums, 2 * values)
 x = torch.randn(20, 3, device="cuda")
-torch.testing.assert_close(spmm(places, values, 50, 20, x), matrix.to_dense() @ x, rtol=1e-4, atol=1e-4)
+torch.testing.assert_close(
+    spmm(places, values, 50, 20, x), matrix.to_dense() @ x, rtol=1e-4, atol=1e-4
+)
 
 # Products of two sparse matrices.
 other, more, there = sparse(20, 35, torch.float)

@@ -21,10 +21,14 @@ def expected_basis(pseudo, sizes, is_open, degree):
     basis = torch.ones_like(pseudo[:, :1])
     places = torch.zeros_like(basis, dtype=torch.long)
     offset = 1
-    for column, size, open_spline in zip(pseudo.unbind(1), sizes.tolist(), is_open.tolist(), strict=True):
+    for column, size, open_spline in zip(
+        pseudo.unbind(1), sizes.tolist(), is_open.tolist(), strict=True
+    ):
         v = column * (size - degree * open_spline)
         part = pieces(v - v.detach().floor(), degree).T
-        place = (v.detach().floor().long()[:, None] + torch.arange(degree + 1, device=v.device)) % size
+        place = (
+            v.detach().floor().long()[:, None] + torch.arange(degree + 1, device=v.device)
+        ) % size
         basis = (part[:, :, None] * basis[:, None, :]).flatten(1)
         places = (place[:, :, None] * offset + places[:, None, :]).flatten(1)
         offset *= size
@@ -34,10 +38,15 @@ def expected_basis(pseudo, sizes, is_open, degree):
 for dtype, tolerance in ((torch.float, 1e-4), (torch.double, 1e-9)):
     for degree in (1, 2, 3):
         for sizes, is_open in (([5], [1]), ([5, 6], [1, 0]), ([4, 5, 6], [0, 1, 1])):
-            sizes, is_open = torch.tensor(sizes, device="cuda"), torch.tensor(is_open, dtype=torch.uint8, device="cuda")
+            sizes, is_open = (
+                torch.tensor(sizes, device="cuda"),
+                torch.tensor(is_open, dtype=torch.uint8, device="cuda"),
+            )
             pseudo = torch.rand(40, len(sizes), dtype=dtype, device="cuda", requires_grad=True)
             x = torch.randn(12, 3, dtype=dtype, device="cuda", requires_grad=True)
-            weight = torch.randn(int(sizes.prod()), 3, 4, dtype=dtype, device="cuda", requires_grad=True)
+            weight = torch.randn(
+                int(sizes.prod()), 3, 4, dtype=dtype, device="cuda", requires_grad=True
+            )
             edges = torch.randint(0, 12, (2, 40), device="cuda")
 
             basis, places = spline_basis(pseudo, sizes, is_open, degree)
@@ -50,7 +59,9 @@ for dtype, tolerance in ((torch.float, 1e-4), (torch.double, 1e-9)):
             torch.testing.assert_close(weighted, plain, rtol=tolerance, atol=tolerance)
             factors = torch.randn_like(plain)
             ours = torch.autograd.grad((weighted * factors).sum(), (x, weight, pseudo))
-            wanted = torch.autograd.grad((plain * factors).sum(), (x, weight, pseudo), retain_graph=True)
+            wanted = torch.autograd.grad(
+                (plain * factors).sum(), (x, weight, pseudo), retain_graph=True
+            )
             for a, b in zip(ours, wanted, strict=True):
                 torch.testing.assert_close(a, b, rtol=10 * tolerance, atol=10 * tolerance)
 

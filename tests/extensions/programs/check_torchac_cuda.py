@@ -29,7 +29,12 @@ for layers, tokens, channels, bins in ((2, 200, 128, 32), (1, 57, 6, 16), (3, 25
     torchac_cuda.decode_fast_new(cdf, packed, lengths, unpacked)
     assert torch.equal(unpacked.long(), symbols.long())
 
-    stream = torch.cat([row[:length] for row, length in zip(packed.flatten(0, 1), lengths.flatten().tolist(), strict=True)])
+    stream = torch.cat(
+        [
+            row[:length]
+            for row, length in zip(packed.flatten(0, 1), lengths.flatten().tolist(), strict=True)
+        ]
+    )
     ends = lengths.flatten().cumsum(0).view(layers, channels)
     unpacked.zero_()
     torchac_cuda.decode_fast_prefsum(cdf, stream, ends, unpacked)

@@ -44,8 +44,14 @@ for dtype, tolerance in ((torch.float, 1e-4), (torch.double, 1e-9)):
             x = torch.randn(3, 11, dtype=dtype, device="cuda", requires_grad=True)
             weights = torch.randn_like(x)
             for ours, plain in (
-                (torchsort.soft_rank(x, regularization, strength), ranks(x, regularization, strength)),
-                (torchsort.soft_sort(x, regularization, strength), sorts(x, regularization, strength)),
+                (
+                    torchsort.soft_rank(x, regularization, strength),
+                    ranks(x, regularization, strength),
+                ),
+                (
+                    torchsort.soft_sort(x, regularization, strength),
+                    sorts(x, regularization, strength),
+                ),
             ):
                 assert ours.dtype is dtype
                 torch.testing.assert_close(ours, plain, rtol=tolerance, atol=tolerance)

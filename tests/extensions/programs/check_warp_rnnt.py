@@ -22,7 +22,9 @@ core = module_of("warp_rnnt", "_C")
 def expected(log_probs, labels, frames, lengths, blank):
     """A cost for each of N sequences; log_probs [N, T, U, V], labels [N, U - 1]."""
     costs = []
-    for sequence, words, t_end, u_end in zip(log_probs, labels.tolist(), frames.tolist(), lengths.tolist(), strict=True):
+    for sequence, words, t_end, u_end in zip(
+        log_probs, labels.tolist(), frames.tolist(), lengths.tolist(), strict=True
+    ):
         alpha = {(0, 0): sequence.new_zeros(())}
         for t in range(t_end):
             for u in range(u_end + 1):
@@ -55,19 +57,33 @@ for blank in (0, 3):
     # The same with only the scores of the blank and of the labels.
     index = torch.full((n, t, u, 2), blank, device="cuda")
     index[:, :, : u - 1, 1] = labels.unsqueeze(1)
-    costs, gradients = core.rnnt_loss(log_probs.detach().gather(3, index), labels, frames, lengths, -1, 0.0)
+    costs, gradients = core.rnnt_loss(
+        log_probs.detach().gather(3, index), labels, frames, lengths, -1, 0.0
+    )
     torch.testing.assert_close(costs, plain, rtol=1e-5, atol=1e-5)
     spread = torch.zeros_like(log_probs).scatter_add_(3, index, gradients)
     torch.testing.assert_close(spread, wanted, rtol=1e-4, atol=1e-5)
 
     # The same without padding.
-    pieces = [log_probs.detach()[i, :a, : b + 1].reshape(-1, v) for i, (a, b) in enumerate(zip(frames.tolist(), lengths.tolist(), strict=True))]
+    pieces = [
+        log_probs.detach()[i, :a, : b + 1].reshape(-1, v)
+        for i, (a, b) in enumerate(zip(frames.tolist(), lengths.tolist(), strict=True))
+    ]
     packed = torch.cat(pieces)
     words = torch.cat([labels[i, :b] for i, b in enumerate(lengths.tolist())])
-    costs, gradients, places = core.rnnt_loss_compact(packed, words, frames, lengths, blank, 0.0, True)
+    costs, gradients, places = core.rnnt_loss_compact(
+        packed, words, frames, lengths, blank, 0.0, True
+    )
     torch.testing.assert_close(costs, plain, rtol=1e-5, atol=1e-5)
     ends = torch.cumsum(frames * (lengths + 1), 0, dtype=torch.int)
-    full = core.rnnt_loss_compact_backward(torch.ones_like(costs), gradients, ends, places, v, blank)
-    wanted = torch.cat([wanted[i, :a, : b + 1].reshape(-1, v) for i, (a, b) in enumerate(zip(frames.tolist(), lengths.tolist(), strict=True))])
+    full = core.rnnt_loss_compact_backward(
+        torch.ones_like(costs), gradients, ends, places, v, blank
+    )
+    wanted = torch.cat(
+        [
+            wanted[i, :a, : b + 1].reshape(-1, v)
+            for i, (a, b) in enumerate(zip(frames.tolist(), lengths.tolist(), strict=True))
+        ]
+    )
     torch.testing.assert_close(full, wanted, rtol=1e-4, atol=1e-5)
 print("right")
