@@ -55,8 +55,8 @@ for kinds in ((8, 6, 4, 2), (5, 3), (4, 4, 4)):
     room = torch.zeros(rows * COLUMNS, dtype=torch.half, device="cuda")
     handle = ext.make_q_matrix(
         words,
-        order.short(),
-        order.argsort().short(),
+        way,
+        back,
         packed_scales,
         most,
         groups,
