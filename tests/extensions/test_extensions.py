@@ -36,8 +36,12 @@ OPTIONS = {
     "TLA_BUILD_LEGACY_CUDA": "1",
     "TORCH_CUDA_ARCH_LIST": "9.0",
 }
-# What the host's <cmath> has since C++20 is defined in nerfacc, too, so that nvcc refuses it there.
-OWN_OPTIONS = {"nerfacc": {"NVCC_FLAGS": "-std=c++17"}}
+# deepspeed builds what it is asked for. What the host's <cmath> has since C++20 is defined in nerfacc,
+# too, so that nvcc refuses it there.
+OWN_OPTIONS = {
+    "deepspeed": {"DS_BUILD_FUSED_ADAM": "1", "DS_BUILD_FUSED_LION": "1", "DS_ENABLE_NINJA": "1"},
+    "nerfacc": {"NVCC_FLAGS": "-std=c++17"},
+}
 pytestmark = pytest.mark.skipif(
     "TORCHPORT_EXTENSIONS" not in os.environ, reason="builds for minutes: make test-extensions"
 )
