@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -82,6 +84,15 @@ def on_virtual_device(
     return done.stdout
 
 
+def toolkit(folder: Path) -> str:
+    """A number of the toolkit: what another one has built does not run with it."""
+    source = folder / "empty.cu"
+    source.write_text("")
+    # The number of the program is in what it expands, beside its headers.
+    done = subprocess.run([TORCHPORT, "nvcc", "-E", source], capture_output=True, check=True)
+    return hashlib.sha256(done.stdout).hexdigest()
+
+
 def built(name: str) -> Path:
     """The folder of a package, whose modules were built in place."""
     folder = BUILT / name
@@ -101,6 +112,11 @@ def built(name: str) -> Path:
         top = folder / archive.getnames()[0].split("/")[0]
         if not top.exists():
             archive.extractall(folder, filter="data")
+    stamp, number = folder / "toolkit.txt", toolkit(folder)
+    if not stamp.is_file() or stamp.read_text() != number:
+        for kept in (top / "build", folder / "run"):
+            shutil.rmtree(kept, ignore_errors=True)
+        stamp.write_text(number)
     if (top / "setup.py").is_file():  # else it builds what it needs as it runs
         words = ("setup.py", "build_ext", "--inplace")
         on_virtual_device(sys.executable, *words, folder=top, options=OWN_OPTIONS.get(name))
