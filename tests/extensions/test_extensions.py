@@ -26,8 +26,6 @@ PINNED = {
     for line in (ROOT / "deps" / "extensions.txt").read_text().splitlines()
     if line and not line.startswith("#")
 }
-# Packages that import others of them.
-NEEDS = {"torch-sparse": ("torch-scatter",)}
 # What the packages themselves offer to choose what is built; -g0 makes the builds of their host code shorter.
 OPTIONS = {
     "CFLAGS": "-g0",
@@ -38,12 +36,8 @@ OPTIONS = {
     "TLA_BUILD_LEGACY_CUDA": "1",
     "TORCH_CUDA_ARCH_LIST": "9.0",
 }
-# deepspeed builds what it is asked for. What the host's <cmath> has since C++20 is defined in nerfacc,
-# too, so that nvcc refuses it there.
-OWN_OPTIONS = {
-    "deepspeed": {"DS_BUILD_FUSED_ADAM": "1", "DS_BUILD_FUSED_LION": "1", "DS_ENABLE_NINJA": "1"},
-    "nerfacc": {"NVCC_FLAGS": "-std=c++17"},
-}
+# What the host's <cmath> has since C++20 is defined in nerfacc, too, so that nvcc refuses it there.
+OWN_OPTIONS = {"nerfacc": {"NVCC_FLAGS": "-std=c++17"}}
 pytestmark = pytest.mark.skipif(
     "TORCHPORT_EXTENSIONS" not in os.environ, reason="builds for minutes: make test-extensions"
 )
@@ -139,8 +133,6 @@ def test_an_extension_computes_as_plain_pytorch(name: str) -> None:
     folder = built(name)
     paths = import_paths(folder)
     assert paths, "no module was built for virtual devices"
-    for other in NEEDS.get(name, ()):
-        paths += import_paths(built(other))
     program = PROGRAMS / f"check_{name.replace('-', '_')}.py"
     said = on_virtual_device(
         sys.executable,
