@@ -126,12 +126,16 @@ TEST_CASE("a variable with the name of a place of the grid is the program's wher
   const std::string text = rewritten(
       "int f() { int a = blockDim.x; { dim3 blockDim; a += blockDim.y; } return blockDim.z + "
       "::blockDim.x; } int g() { return g(gridDim.x, blockDim.y); }");
-  CHECK(contains(text, "int a = (::torchport::cuda::block_size()).x; { dim3 blockDim; a += "
-                       "blockDim.y; } return (::torchport::cuda::block_size()).z"));
-  CHECK(contains(text, "g((::torchport::cuda::grid_size()).x, (::torchport::cuda::block_size()).y)"));
+  CHECK(contains(text,
+                 "int a = (::torchport::cuda::block_size()).x; { dim3 blockDim; a += "
+                 "blockDim.y; } return (::torchport::cuda::block_size()).z"));
+  CHECK(
+      contains(text, "g((::torchport::cuda::grid_size()).x, (::torchport::cuda::block_size()).y)"));
   CHECK(contains(rewritten("void f() { dim3 blockDim; ::blockDim.x; }"), "block_size()).x"));
-  CHECK(contains(rewritten("int f() { return a, blockDim.x; }"), "a, (::torchport::cuda::block_size"));
-  CHECK(contains(rewritten("extern dim3 blockDim; int f() { return blockDim.x; }"), "block_size()).x"));
+  CHECK(contains(rewritten("int f() { return a, blockDim.x; }"),
+                 "a, (::torchport::cuda::block_size"));
+  CHECK(contains(rewritten("extern dim3 blockDim; int f() { return blockDim.x; }"),
+                 "block_size()).x"));
 }
 
 TEST_CASE("lambdas of a kernel that name what they capture ask, too") {
