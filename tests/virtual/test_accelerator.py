@@ -81,3 +81,16 @@ def test_profiles_of_memory_show_the_device() -> None:
     kept = [event for event in profile._memory_profile().timeline if event[3] == 65536]
     assert kept
     assert all(event[2][0].device == x.device for event in kept)
+
+
+def test_functions_of_mps_refuse() -> None:
+    # Programs find out so which accelerator they have.
+    for ask in (
+        torch.mps.current_allocated_memory,
+        torch.mps.driver_allocated_memory,
+        torch.mps.synchronize,
+        torch.mps.empty_cache,
+        lambda: torch.mps.Event(enable_timing=True),
+    ):
+        with pytest.raises(RuntimeError, match=r"Cannot execute \w+\(\) without MPS backend\."):
+            ask()

@@ -9,6 +9,7 @@ import pytest
 SOURCE = r"""
 #include <torch/types.h>
 #include <ATen/cuda/CUDAContext.h>
+#include <ATen/cuda/CUDAGeneratorImpl.h>
 
 // A comment with <<< in it, and a "string <<<".
 template <typename T>
@@ -50,6 +51,14 @@ torch::Tensor sums(torch::Tensor x) {
                                                       x.numel());
   return out;
 }
+
+// As extensions that draw random numbers: the generator that was given, else the device's own.
+std::vector<int64_t> drawn(std::optional<at::Generator> given, int64_t count) {
+  auto* generator = at::get_generator_or_default<at::CUDAGeneratorImpl>(
+      given, at::cuda::detail::getDefaultCUDAGenerator());
+  const auto [seed, offset] = generator->philox_engine_inputs(count);
+  return {static_cast<int64_t>(seed), static_cast<int64_t>(offset)};
+}
 """
 
 PROGRAM = f"""
@@ -58,9 +67,10 @@ from torch.utils.cpp_extension import load_inline
 
 module = load_inline(
     "kernels_of_a_test",
-    "torch::Tensor scale(torch::Tensor x, double by); torch::Tensor sums(torch::Tensor x);",
+    "torch::Tensor scale(torch::Tensor x, double by); torch::Tensor sums(torch::Tensor x);"
+    "std::vector<int64_t> drawn(std::optional<at::Generator> given, int64_t count);",
     cuda_sources={SOURCE!r},
-    functions=["scale", "sums"],
+    functions=["scale", "sums", "drawn"],
     extra_cuda_cflags=["-O3", "--use_fast_math"],
 )
 x = torch.arange(100.0, device="cuda:1")
@@ -69,6 +79,10 @@ assert y.device == x.device and torch.equal(y, x * 2), y
 assert torch.equal(module.scale(x.double(), 0.5), x.double() * 0.5)
 expected = torch.nn.functional.pad(x, (0, 28)).view(4, 32).sum(1) + 1000 * 32
 assert torch.equal(module.sums(x), expected), module.sums(x)
+torch.cuda.manual_seed_all(7)
+assert [module.drawn(None, 5), module.drawn(None, 1)] == [[7, 0], [7, 8]]
+own = torch.Generator("cuda").manual_seed(8)
+assert module.drawn(own, 4) == [8, 0]
 print("right")
 """
 

@@ -12,8 +12,8 @@ namespace torchport::cuda {
 struct Toolkit {
   std::string folder;                 // with include/ and lib64/
   std::vector<std::string> includes;  // folders of further headers (cub, thrust), may be empty
-  // The build of this compiler, as an integer literal that is not 0. It stands in what -E writes, by
-  // which ccache knows an object.
+  // The build of this compiler, as an integer literal that is not 0. It stands in what -E writes,
+  // by which ccache knows an object.
   std::string number = "1";
 };
 

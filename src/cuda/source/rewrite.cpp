@@ -265,10 +265,66 @@ class Rewriter {
     return i > 0 && tokens_[i - 1].kind == TokenKind::kName && !is_one_of(word(i - 1), kBefore);
   }
 
+  // Whether a declaration names token `i`: `dim3 NAME`, `const dim3& NAME`, `dim3 other, NAME`.
+  [[nodiscard]] bool is_declared(std::size_t i) const {
+    if (i < 2 || is(i + 1, ".") || is(i - 1, ".") || is(i - 1, ":")) return false;
+    if (is(i - 1, ">") && is(i - 2, "-")) return false;
+    if (is_other(i)) return true;
+    static constexpr std::array<std::string_view, 7> kBehind{",", ";", "=", "(", "{", "[", ")"};
+    if (!is_one_of(word(i + 1), kBehind)) return false;
+    // Places are classes: where one is a whole operand, & * > are parts of a type.
+    if (is(i - 1, "&") || is(i - 1, "*") || is(i - 1, ">"))
+      return tokens_[i - 2].kind == TokenKind::kName || is(i - 2, ">") || is(i - 2, "*");
+    if (!is(i - 1, ",") || is(i + 1, ")")) return false;
+    // The first variable of the list follows its type.
+    const std::size_t first = scopes_.declaration(i).begin;
+    for (std::size_t at = first; at + 1 < i; ++at) {
+      if (tokens_[at].kind != TokenKind::kName || is(at, "return")) return false;
+      if (tokens_[at + 1].kind == TokenKind::kName && at + 2 < tokens_.size() &&
+          tokens_[at + 2].kind != TokenKind::kName && !is(at + 2, ":") && !is(at + 2, "<"))
+        return is_one_of(word(at + 2), kBehind);
+      while (at + 2 < i && is(at + 1, ":")) ++at;
+    }
+    return false;
+  }
+
+  // The tokens that see what token `i` declares: up to the end of its block, or of the body behind
+  // the parentheses that it is in.
+  [[nodiscard]] Region seen_by(std::size_t i) const {
+    std::size_t at = i;
+    bool in_parentheses = false;
+    for (; at < tokens_.size(); ++at) {
+      if (is(at, "}")) return {i, at};
+      // A variable of a namespace is another than CUDA's, which is in the global one.
+      if (!in_parentheses && is(at, ";") && scopes_.is_namespace(i)) return {i, i};
+      if (is(at, ")")) {
+        in_parentheses = true;
+      } else if (in_parentheses && is(at, ";")) {
+        return {i, at};  // a function without a body, a loop of one statement
+      } else if (in_parentheses && is(at, "{") && is_closed(at)) {
+        return {i, tokens_[at].partner};
+      } else if (is_closed(at)) {
+        at = tokens_[at].partner;
+      }
+    }
+    return {i, i};
+  }
+
+  // Whether the program has declared a variable of this name, which hides CUDA's.
+  [[nodiscard]] bool is_hidden(std::size_t i) const {
+    return std::any_of(declared_.begin(), declared_.end(), [&](const Region& seen) {
+      return seen.begin < i && i < seen.end && word(seen.begin) == word(i);
+    });
+  }
+
   void place(std::size_t i, std::string_view function) {
-    if (is_other(i)) return;
     std::size_t begin = i;
     if (is(i - 1, ":") && is(i - 2, ":")) begin = i - 2;
+    if (begin == i && is_declared(i)) {
+      declared_.push_back(seen_by(i));
+      return;
+    }
+    if (is_other(i) || (begin == i && is_hidden(i))) return;
     const bool in_kernel = i < kernel_end_ && !is_inside_other(i);
     if (in_kernel && begin == i) return;
     edits_.replace(tokens_[begin].begin, tokens_[i].end, fmt::format("({}{})", kNames, function));
@@ -647,6 +703,7 @@ class Rewriter {
   std::size_t done_ = static_cast<std::size_t>(-1);
   std::size_t told_ = static_cast<std::size_t>(-1);  // a declaration of a variable
   std::vector<Region> others_;
+  std::vector<Region> declared_;  // variables with the names of CUDA's, from their names on
 };
 
 }  // namespace

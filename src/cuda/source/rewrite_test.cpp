@@ -121,6 +121,33 @@ TEST_CASE("the place of a thread is asked for outside of kernels") {
   CHECK(rewritten("int f(S s) { return s.blockIdx; }") == "int f(S s) { return s.blockIdx; }");
 }
 
+TEST_CASE("a variable with the name of a place of the grid is the program's where it is declared") {
+  for (const char* own : {
+           "void f() { dim3 blockDim, gridDim; blockDim.x = 32; gridDim.y = blockDim.x; }",
+           "void f() { dim3 blockDim(1), gridDim{2}; g(blockDim.x, gridDim.x); }",
+           "void f(const dim3& gridDim, dim3 *blockDim) { gridDim.x + blockDim->x; }",
+           "void f(dim3 gridDim);",
+           "struct S { int2 threadIdx; int f() { return threadIdx.x; } };",
+           "void f() { for (int2 blockIdx = z; blockIdx.x < 3;) { blockIdx.x++; } }",
+           "void f() { std::vector<int2> threadIdx(3); threadIdx[0]; }",
+       })
+    CHECK(rewritten(own) == own);
+  // Not before it, not behind its block, not of another namespace, and no other name.
+  const std::string text = rewritten(
+      "int f() { int a = blockDim.x; { dim3 blockDim; a += blockDim.y; } return blockDim.z + "
+      "::blockDim.x; } int g() { return g(gridDim.x, blockDim.y); }");
+  CHECK(contains(text,
+                 "int a = (::torchport::cuda::block_size()).x; { dim3 blockDim; a += "
+                 "blockDim.y; } return (::torchport::cuda::block_size()).z"));
+  CHECK(
+      contains(text, "g((::torchport::cuda::grid_size()).x, (::torchport::cuda::block_size()).y)"));
+  CHECK(contains(rewritten("void f() { dim3 blockDim; ::blockDim.x; }"), "block_size()).x"));
+  CHECK(contains(rewritten("int f() { return a, blockDim.x; }"),
+                 "a, (::torchport::cuda::block_size"));
+  CHECK(contains(rewritten("extern dim3 blockDim; int f() { return blockDim.x; }"),
+                 "block_size()).x"));
+}
+
 TEST_CASE("lambdas of a kernel that name what they capture ask, too") {
   const std::string text = rewritten(
       "__global__ void k() { auto f = [n](int i) { return threadIdx.x; }; auto g = [&] { return "

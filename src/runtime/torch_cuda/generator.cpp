@@ -37,6 +37,11 @@ uint64_t CUDAGeneratorImpl::philox_offset_per_thread() const {
   return static_cast<const c10::GeneratorImpl*>(this)->get_offset();
 }
 
+// Asked by check_generator of a generator that a program gives.
+c10::DeviceType CUDAGeneratorImpl::device_type() {
+  return c10::DeviceType::CUDA;
+}
+
 namespace cuda::detail {
 
 const Generator& getDefaultCUDAGenerator(DeviceIndex device_index) {

@@ -25,7 +25,18 @@ HEADERS = [
     "device_types.h",
     "builtin_types.h",
     "device_functions.h",
+    "device_atomic_functions.h",
+    "device_launch_parameters.h",
+    "common_functions.h",
+    "crt/common_functions.h",
+    "host_config.h",
+    "crt/host_config.h",
+    "cuda_stdint.h",
     "math_functions.h",
+    "sm_20_atomic_functions.h",
+    "sm_32_atomic_functions.h",
+    "sm_35_atomic_functions.h",
+    "sm_60_atomic_functions.h",
     "cuda_fp16.h",
     "cuda_bf16.h",
     "cuda_fp8.h",
@@ -36,6 +47,30 @@ HEADERS = [
     "cuda_pipeline.h",
     "mma.h",
 ]
+
+
+# A toolkit has the bodies of some headers beside them, and programs name either.
+BODIES = [
+    "device_atomic_functions",
+    "sm_20_atomic_functions",
+    "sm_20_intrinsics",
+    "sm_30_intrinsics",
+    "sm_32_atomic_functions",
+    "sm_32_intrinsics",
+    "sm_60_atomic_functions",
+    "sm_61_intrinsics",
+    "vector_functions",
+    "cuda_fp16",
+    "cuda_bf16",
+    "cuda_fp8",
+    "cuda_fp6",
+    "cuda_fp4",
+    "crt/device_functions",
+    "crt/device_double_functions",
+    "crt/math_functions",
+    "crt/mma",
+]
+HEADERS += [f"{name}.hpp" for name in BODIES]
 
 
 def gcc(*words: str | Path) -> str:

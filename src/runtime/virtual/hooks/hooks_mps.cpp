@@ -55,47 +55,84 @@ Events& events() {
   return *events;
 }
 
+// PyTorch's own words where there is no MPS (ATen/detail/MPSHooksInterface.h): programs find out by
+// them which accelerator they have.
 struct MPSHooks final : vdev::Hooks<MPSHooksInterface, c10::DeviceType::MPS> {
   explicit MPSHooks(MPSHooksArgs = {}) {}  // torch 2.12 passes them, 2.13 does not
 
   bool hasMPS() const override { return is_here(); }
   // Answers as macOS 15, the last version that runs on all of Apple's own processors.
   bool isOnMacOSorNewer(unsigned major, unsigned minor) const override {
+    need(__func__);
     return major < 15 || (major == 15 && minor == 0);
   }
-  Allocator* getMPSDeviceAllocator() const override { return vdev::device_allocator(); }
+  Allocator* getMPSDeviceAllocator() const override {
+    need(__func__);
+    return vdev::device_allocator();
+  }
 
-  void deviceSynchronize() const override {}
-  void commitStream() const override {}
-  void emptyCache() const override { vdev::empty_caches(); }
+  void deviceSynchronize() const override { need(__func__); }
+  void commitStream() const override { need(__func__); }
+  void emptyCache() const override {
+    need(__func__);
+    vdev::empty_caches();
+  }
   size_t getCurrentAllocatedMemory() const override {
+    need(__func__);
     return static_cast<size_t>(
         memory().stats().allocated_bytes.of[torchport::device::PoolStat::kAll].current);
   }
   size_t getDriverAllocatedMemory() const override {
+    need(__func__);
     return memory().total() - memory().device_free();
   }
   // Metal recommends two thirds of the unified memory.
-  size_t getRecommendedMaxMemory() const override { return memory().total() / 3 * 2; }
+  size_t getRecommendedMaxMemory() const override {
+    need(__func__);
+    return memory().total() / 3 * 2;
+  }
   // Not `override`: torch 2.12 does not ask for it. NOLINTNEXTLINE(modernize-use-override)
-  size_t getMaxBufferLength() const { return memory().total() / 2; }
+  size_t getMaxBufferLength() const {
+    need(__func__);
+    return memory().total() / 2;
+  }
   void setMemoryFraction(double ratio) const override {
+    need(__func__);
     vdev::Runtime::get().memory(0).set_fraction(ratio == 0 ? 1 : ratio);
   }
-  void profilerStartTrace(const std::string&, bool) const override { no_profiler(); }
-  void profilerStopTrace() const override { no_profiler(); }
+  void profilerStartTrace(const std::string&, bool) const override {
+    need(__func__);
+    no_profiler();
+  }
+  void profilerStopTrace() const override {
+    need(__func__);
+    no_profiler();
+  }
 
-  uint32_t acquireEvent(bool) const override { return events().acquire(); }
+  uint32_t acquireEvent(bool) const override {
+    need(__func__);
+    return events().acquire();
+  }
   void releaseEvent(uint32_t event) const override { events().release(event); }
-  void recordEvent(uint32_t event) const override { events().record(event); }
-  void waitForEvent(uint32_t) const override {}
-  void synchronizeEvent(uint32_t) const override {}
-  bool queryEvent(uint32_t) const override { return true; }
+  void recordEvent(uint32_t event) const override {
+    need(__func__);
+    events().record(event);
+  }
+  void waitForEvent(uint32_t) const override { need(__func__); }
+  void synchronizeEvent(uint32_t) const override { need(__func__); }
+  bool queryEvent(uint32_t) const override {
+    need(__func__);
+    return true;
+  }
   double elapsedTimeOfEvents(uint32_t first, uint32_t second) const override {
+    need(__func__);
     return events().elapsed(first, second);
   }
 
  private:
+  static void need(const char* function) {
+    TORCH_CHECK(is_here(), "Cannot execute ", function, "() without MPS backend.");
+  }
   [[noreturn]] static void no_profiler() {
     TORCH_CHECK_NOT_IMPLEMENTED(
         false,

@@ -1,0 +1,2 @@
+#pragma once
+#include "crt/common_functions.h"

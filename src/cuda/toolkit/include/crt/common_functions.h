@@ -1,0 +1,2 @@
+#pragma once
+#include "../torchport/functions.h"

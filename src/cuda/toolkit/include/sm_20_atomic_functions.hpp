@@ -1,0 +1,2 @@
+#pragma once
+#include "sm_20_atomic_functions.h"

@@ -1,0 +1,2 @@
+#pragma once
+#include "sm_30_intrinsics.h"

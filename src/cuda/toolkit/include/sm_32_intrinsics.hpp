@@ -1,0 +1,2 @@
+#pragma once
+#include "sm_32_intrinsics.h"

@@ -1,0 +1,2 @@
+#pragma once
+#include "sm_60_atomic_functions.h"

@@ -1,0 +1,2 @@
+#pragma once
+#include "sm_61_intrinsics.h"
