@@ -41,14 +41,15 @@ def marked(path: Path) -> object:
     return pytest.param(path.stem, marks=marks)
 
 
-def build(path: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [TORCHPORT, "nvcc", "-std=c++17", "-arch=sm_90", *said(path, "flags"), path]
+def build(path: Path, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [TORCHPORT, "nvcc", "-std=c++17", "-arch=sm_90", *said(path, "flags"), *options, path]
     command += ["-o", folder / path.stem]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
-def run(path: Path, cache: Path) -> subprocess.CompletedProcess[str]:
+def run(path: Path, cache: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = {
+        **variables,
         "TORCHPORT_VIRTUAL": "cuda:2,profile=h100-80g",
         "TORCHPORT_PROGRAM": str(TORCHPORT),
         "XDG_CACHE_HOME": str(cache),
@@ -90,6 +91,16 @@ def test_sample_is_right(
     assert compiled.returncode == 0, compiled.stderr[-4000:]
     done = run(folder / name, folder / "cache")
     assert (done.returncode, done.stdout) == (0, f"{name}: right\n"), done.stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [marked(path) for path in sorted(SAMPLES.glob("*.cu"))])
+def test_the_checker_finds_nothing_in_a_sample(name: str, tmp_path: Path) -> None:
+    compiled = build(SAMPLES / f"{name}.cu", tmp_path, "--check-kernels")
+    assert compiled.returncode == 0, compiled.stderr[-4000:]
+    done = run(tmp_path / name, tmp_path / "cache", TORCHPORT_CHECK_KERNELS="1")
+    assert (done.returncode, done.stdout) == (0, f"{name}: right\n"), done.stderr
+    assert "nothing was found" in done.stderr
 
 
 def test_kernels_that_start_kernels_are_refused(tmp_path: Path) -> None:

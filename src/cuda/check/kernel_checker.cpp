@@ -314,7 +314,7 @@ void KernelChecker::check_cells(Running& running, const Block& block, const Know
   const bool atomic =
       (flags & kAtomic) != 0 || ((flags & kVolatile) != 0 && known.kind == Kind::kGlobal);
   const bool writes = (flags & kWrite) != 0;
-  const bool reads = !writes || (flags & kAtomic) != 0;
+  const bool reads = !writes || (flags & (kAtomic | kStores)) == kAtomic;
   const Access now{who_is(order.block(), thread), stamp_, site, atomic};
   const char* place = at;
   bool told = false;
@@ -368,7 +368,7 @@ void KernelChecker::check_cells(Running& running, const Block& block, const Know
 void KernelChecker::order_by(Running& running, unsigned thread, const char* at, unsigned flags) {
   const bool writes = (flags & kWrite) != 0;
   Stamp& word = released_[at];
-  if (!writes || (flags & kAtomic) != 0) running.order.acquired(thread, word);
+  if (!writes || (flags & (kAtomic | kStores)) == kAtomic) running.order.acquired(thread, word);
   if (!writes) return;
   const Stamp up_to = running.order.released(thread, (flags & kReleases) != 0, next());
   word = std::max(word, up_to);

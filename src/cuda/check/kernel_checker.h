@@ -34,6 +34,7 @@ enum AccessFlags : unsigned {
   kUnaligned = 8,  // the type allows any address
   kAcquires = 16,
   kReleases = 32,  // a fence as well
+  kStores = 64,    // an atomic write that reads nothing
 };
 
 // A pointer among a kernel's arguments.

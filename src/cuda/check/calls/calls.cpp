@@ -16,6 +16,7 @@ constexpr unsigned kVolatile = 4;
 constexpr unsigned kUnaligned = 8;
 constexpr unsigned kAcquires = 16;
 constexpr unsigned kReleases = 32;
+constexpr unsigned kStores = 64;
 
 // What an operation with an order of memory is: __ATOMIC_RELEASE and above are fences.
 unsigned atomic_flags(unsigned access, int order) {
@@ -109,7 +110,7 @@ TORCHPORT_CALL void __tsan_func_exit() {}
     return __atomic_load_n(address, __ATOMIC_SEQ_CST);                                       \
   }                                                                                          \
   TORCHPORT_CALL void __tsan_atomic##BITS##_store(volatile T* address, T value, int order) { \
-    TORCHPORT_TELL(address, sizeof(T), atomic_flags(kWrite, order));                         \
+    TORCHPORT_TELL(address, sizeof(T), atomic_flags(kWrite | kStores, order));               \
     __atomic_store_n(address, value, __ATOMIC_SEQ_CST);                                      \
   }                                                                                          \
   TORCHPORT_CALL T __tsan_atomic##BITS##_exchange(volatile T* address, T value, int order) { \

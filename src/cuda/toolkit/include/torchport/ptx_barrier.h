@@ -1,5 +1,6 @@
 // mbarrier of PTX: a barrier that is a word of shared memory. The threads of a block run on one
-// thread of the host, so the word needs no atomics.
+// thread of the host; the word is read and written atomically because that orders accesses, which a
+// checker of kernels has to know.
 #pragma once
 
 #include "ptx_memory.h"
@@ -10,9 +11,8 @@ namespace torchport::ptx {
 // phase.
 class Mbarrier {
  public:
-  explicit Mbarrier(char* at) : at_(at) {
-    unsigned long long word = 0;
-    __builtin_memcpy(&word, at, sizeof(word));
+  explicit Mbarrier(char* at) : at_(reinterpret_cast<unsigned long long*>(at)) {
+    const unsigned long long word = __atomic_load_n(at_, __ATOMIC_ACQUIRE);
     missing_ = static_cast<int>(word & kCount);
     count_ = static_cast<int>(word >> 20 & kCount);
     // 22 bits with a sign: a copy may be done before its bytes are expected.
@@ -48,7 +48,11 @@ class Mbarrier {
 
   // The word of a new barrier, which holds nothing yet.
   Mbarrier(char* at, int count)
-      : at_(at), missing_(count), count_(count), bytes_(0), phase_(false) {}
+      : at_(reinterpret_cast<unsigned long long*>(at)),
+        missing_(count),
+        count_(count),
+        bytes_(0),
+        phase_(false) {}
 
   void settle() {
     if (missing_ <= 0 && bytes_ == 0) {
@@ -57,12 +61,9 @@ class Mbarrier {
     }
     store();
   }
-  void store() {
-    const unsigned long long now = word();
-    __builtin_memcpy(at_, &now, sizeof(now));
-  }
+  void store() { __atomic_store_n(at_, word(), __ATOMIC_RELEASE); }
 
-  char* at_;
+  unsigned long long* at_;
   int missing_;
   int count_;
   int bytes_;
