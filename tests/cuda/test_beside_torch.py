@@ -125,6 +125,11 @@ def test_two_builds_in_one_folder_wait_for_each_other(tmp_path: Path) -> None:
     assert module.name.startswith("small.torchport.")
     program = "import torch, small; print(small.run())"
     done = subprocess.run(
-        [*run, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False
+        [*run, "-c", program],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
     )
     assert done.stdout == "1\n", done.stderr

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 import recorded
-
 from torchport import _libraries
 
 HERE = Path(__file__).parent

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("triton", reason="Triton is not installed: `make test-triton` has it")
 
 TORCHPORT = Path(sys.executable).with_name("torchport")
-PROGRAM = '''
+PROGRAM = """
 import torch, triton, triton.language as tl
 
 @triton.jit
@@ -48,7 +48,7 @@ def locked_sum(lock, total):
 def zeros(*size, dtype=torch.int32):
     return torch.zeros(*size, dtype=dtype, device="cuda")
 
-'''
+"""
 
 
 def checked(call: str, folder: Path) -> subprocess.CompletedProcess[str]:

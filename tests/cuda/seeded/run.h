@@ -1,5 +1,5 @@
-// Runs the case whose number is given. Each case has one bug, whose lines say `// BUG number cause`;
-// those that are right, the number 0, run together.
+// Runs the case whose number is given. Each case has one bug, whose lines say `// BUG number
+// cause`; those that are right, the number 0, run together.
 #pragma once
 
 #include <cstdio>

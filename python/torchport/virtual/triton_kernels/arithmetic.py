@@ -155,9 +155,7 @@ def builder_class(interpreter: Any) -> Any:
                 np.ascontiguousarray(np.broadcast_to(one, shape))
                 for one in (ptr.data, val.data, mask.data)
             )
-            where = memory.usable(
-                ptrs, where, np_dtype(dtype).itemsize, writes=True, atomic=True
-            )
+            where = memory.usable(ptrs, where, np_dtype(dtype).itemsize, writes=True, atomic=True)
             if formats.is_stored_as_integers(dtype.name) and op == ir.ATOMIC_OP.FADD:
                 return self._add_one_by_one(ptrs, data, where, dtype)
             result = interpreter._interpreter.atomic_rmw(

@@ -45,7 +45,9 @@ class _Past:
 
     @classmethod
     def of(cls, count: int) -> _Past:
-        return cls(np.full(count, -1, np.int32), np.zeros(count, np.int64), np.zeros(count, np.int32))
+        return cls(
+            np.full(count, -1, np.int32), np.zeros(count, np.int64), np.zeros(count, np.int32)
+        )
 
     def refine(self, times: int) -> None:
         self.program = np.repeat(self.program, times)
@@ -118,9 +120,7 @@ class Launch:
     def end(self) -> None:
         self._settle()
 
-    def access(
-        self, addresses: Array, size: int, writes: bool, atomic: bool, blocks: Any
-    ) -> None:
+    def access(self, addresses: Array, size: int, writes: bool, atomic: bool, blocks: Any) -> None:
         """Elements that lie in blocks of memory are going to be used; `blocks` finds (start, end)."""
         self._settle()
         while addresses.size:
@@ -191,7 +191,9 @@ class Launch:
         first = int(np.argmax(racing))
         programs = (self.program, int(past.program[at[first]]))
         does = "stores to" if writes else "loads"
-        self._say(errors.place(), int(past.site[at[first]]), programs, int(addresses[first]), does, did)
+        self._say(
+            errors.place(), int(past.site[at[first]]), programs, int(addresses[first]), does, did
+        )
 
     def _say(
         self, where: str, other: int, programs: tuple[int, int], address: int, does: str, did: str

@@ -318,7 +318,9 @@ def _checked_launch(
     load = language.interpreter._interpreter.load
 
     def values(addresses: Any, kind: Any) -> Any:
-        return load(addresses, np.ones(addresses.shape, bool), np.zeros(addresses.shape, kind), kind)
+        return load(
+            addresses, np.ones(addresses.shape, bool), np.zeros(addresses.shape, kind), kind
+        )
 
     launch = checking.Launch(kernel.__name__, values, sizes=sizes)
     checking.begin(launch)

@@ -96,9 +96,7 @@ def _add_other_tensors() -> None:
     _state["complete"] = True
 
 
-def usable(
-    pointers: Array, mask: Array, size: int, writes: bool, atomic: bool = False
-) -> Array:
+def usable(pointers: Array, mask: Array, size: int, writes: bool, atomic: bool = False) -> Array:
     """The mask without the elements, of `size` bytes, that lie outside of all tensors.
 
     Raises IllegalAccess for an address at which a real device has no memory.
