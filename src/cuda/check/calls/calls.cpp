@@ -55,7 +55,7 @@ struct Mismatch {
 
 #define TORCHPORT_CALL extern "C" TORCHPORT_CUDA_API
 
-// NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
+// NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp,bugprone-macro-parentheses)
 
 #define TORCHPORT_ACCESS(NAME, BYTES, FLAGS) \
   TORCHPORT_CALL void NAME(void* address) {  \
@@ -83,10 +83,10 @@ TORCHPORT_CALL void __tsan_write_range(void* address, unsigned long bytes) {
   TORCHPORT_TELL(address, bytes, kWrite | kUnaligned);
 }
 TORCHPORT_CALL void __tsan_vptr_update(void** address, void* /*value*/) {
-  TORCHPORT_TELL(address, sizeof(void*), kWrite);
+  TORCHPORT_TELL(static_cast<void*>(address), sizeof(void*), kWrite);
 }
 TORCHPORT_CALL void __tsan_vptr_read(void** address) {
-  TORCHPORT_TELL(address, sizeof(void*), kRead);
+  TORCHPORT_TELL(static_cast<void*>(address), sizeof(void*), kRead);
 }
 TORCHPORT_CALL void __tsan_init() {}
 TORCHPORT_CALL void __tsan_func_entry(void* /*caller*/) {}
@@ -151,4 +151,4 @@ TORCHPORT_CALL void __ubsan_handle_type_mismatch_v1(const Mismatch* data, unsign
                                  reinterpret_cast<const void*>(address));  // NOLINT
 }
 
-// NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
+// NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp,bugprone-macro-parentheses)

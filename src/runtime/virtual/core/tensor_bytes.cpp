@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <string>
@@ -37,6 +38,12 @@ Noted* noted() {
     return wanted == nullptr || *wanted == '\0' ? nullptr : new Noted();
   }();
   return kNoted;
+}
+
+// Of the storages that begin there or before, the last one; the end if there is none.
+std::map<const char*, Bytes>::const_iterator last_before(const Noted& noted, const char* at) {
+  const auto after = noted.all.upper_bound(at);
+  return after == noted.all.begin() ? noted.all.end() : std::prev(after);
 }
 
 std::string words_of(const Bytes& bytes) {
@@ -90,9 +97,9 @@ bool find_bytes(const void* address, cuda::TensorBytes* found) {
   const auto* at = static_cast<const char*>(address);
   {
     const std::scoped_lock lock(all->mutex);
-    auto after = all->all.upper_bound(at);
-    if (after != all->all.begin() && at < (--after)->first + after->second.count) {
-      *found = {after->first, after->second.count, false};
+    const auto before = last_before(*all, at);
+    if (before != all->all.end() && at < before->first + before->second.count) {
+      *found = {before->first, before->second.count, false};
       return true;
     }
   }
@@ -106,9 +113,9 @@ bool describe_bytes(const void* address, cuda::TensorBytes* found, char* text, s
   if (all == nullptr) return false;
   const auto* at = static_cast<const char*>(address);
   const std::scoped_lock lock(all->mutex);
-  auto before = all->all.upper_bound(at);
-  const bool has_before = before != all->all.begin();
-  if (has_before && at < (--before)->first + before->second.count) {
+  const auto before = last_before(*all, at);
+  const bool has_before = before != all->all.end();
+  if (has_before && at < before->first + before->second.count) {
     say(before->first, before->second, false, found, text, room);
     return true;
   }
