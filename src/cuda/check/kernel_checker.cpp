@@ -123,7 +123,8 @@ void KernelChecker::met(const Block& block, const std::vector<Fiber*>& waiting, 
   for (const Fiber* one : waiting) {
     const Site& site = *one->site;
     if (site.line == first.line && std::strcmp(site.file, first.file) == 0) continue;
-    if (findings_.is_new(Cause::kBarrier, key_of(first), key_of(site)))
+    if (!is_ignored(line_of_site(first)) && !is_ignored(line_of_site(site)) &&
+        findings_.is_new(Cause::kBarrier, key_of(first), key_of(site)))
       findings_.print(
           Cause::kBarrier,
           fmt::format("{}: {} of block {} of {} waits in {} here, {} at {}; all threads of a block "
@@ -133,7 +134,8 @@ void KernelChecker::met(const Block& block, const std::vector<Fiber*>& waiting, 
                       thread_words(block, one->thread), line_of_site(site)));
     break;
   }
-  if (waiting.size() < threads_of(block) && findings_.is_new(Cause::kBarrier, key_of(first)))
+  if (waiting.size() < threads_of(block) && !is_ignored(line_of_site(first)) &&
+      findings_.is_new(Cause::kBarrier, key_of(first)))
     findings_.print(
         Cause::kBarrier,
         fmt::format("{}: {} of {} threads of block {} of {} come to {}; the others have "
@@ -159,7 +161,7 @@ void KernelChecker::grid_met(const Block& block) {
 }
 
 void KernelChecker::not_in_mask(const Block& block, unsigned mask, const Site& site) {
-  if (!findings_.is_new(Cause::kWarp, key_of(site), 1)) return;
+  if (is_ignored(line_of_site(site)) || !findings_.is_new(Cause::kWarp, key_of(site), 1)) return;
   findings_.print(
       Cause::kWarp,
       fmt::format("{}: {} calls {} with the mask 0x{:08x}, which does not name its lane",
@@ -168,7 +170,7 @@ void KernelChecker::not_in_mask(const Block& block, unsigned mask, const Site& s
 
 void KernelChecker::incomplete(const Block& block, unsigned warp, unsigned mask, unsigned came,
                                const Site& site) {
-  if (!findings_.is_new(Cause::kWarp, key_of(site), 2)) return;
+  if (is_ignored(line_of_site(site)) || !findings_.is_new(Cause::kWarp, key_of(site), 2)) return;
   findings_.print(
       Cause::kWarp,
       fmt::format(
@@ -179,7 +181,7 @@ void KernelChecker::incomplete(const Block& block, unsigned warp, unsigned mask,
 }
 
 void KernelChecker::absent_lane(const Block& block, unsigned lane, const Site& site) {
-  if (!findings_.is_new(Cause::kWarp, key_of(site), 3)) return;
+  if (is_ignored(line_of_site(site)) || !findings_.is_new(Cause::kWarp, key_of(site), 3)) return;
   findings_.print(Cause::kWarp,
                   fmt::format("{}: {} reads in {} the value of lane {}, which took no part",
                               line_of_site(site), here(block), site.what, lane));
@@ -235,7 +237,10 @@ void KernelChecker::fence() {
 
 bool KernelChecker::is_new(Cause cause, std::uintptr_t code, std::uintptr_t other) {
   if (!seen_.emplace(cause, code, other).second) return false;
-  return findings_.is_new(cause, key_of(line_of(code)), other == 0 ? 0 : key_of(line_of(other)));
+  const std::string line = line_of(code);
+  const std::string second = other == 0 ? std::string() : line_of(other);
+  if (is_ignored(line) || is_ignored(second)) return false;
+  return findings_.is_new(cause, key_of(line), other == 0 ? 0 : key_of(second));
 }
 
 std::uint32_t KernelChecker::site_of(std::uintptr_t code) {
@@ -503,14 +508,14 @@ void KernelChecker::beyond_array(const std::string& what, const std::string& lin
   const Block* block = Block::current();
   if (block == nullptr || !block->runs_kernel()) return;
   const std::scoped_lock lock(mutex_);
-  if (!findings_.is_new(Cause::kOutOfBounds, key_of(line))) return;
+  if (is_ignored(line) || !findings_.is_new(Cause::kOutOfBounds, key_of(line))) return;
   findings_.print(Cause::kOutOfBounds, fmt::format("{}: {} uses {}", line, here(*block), what));
 }
 
 void KernelChecker::misaligned(const std::string& what, const std::string& line) {
   Block* block = Block::current();
   if (block == nullptr || !block->runs_kernel()) return;
-  if (findings_.is_new(Cause::kMisaligned, key_of(line)))
+  if (!is_ignored(line) && findings_.is_new(Cause::kMisaligned, key_of(line)))
     findings_.print(Cause::kMisaligned, fmt::format("{}: {} uses {}", line, here(*block), what));
   block->fail(kMisaligned, "");
 }

@@ -1,7 +1,9 @@
 #include "cuda/check/lines.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <initializer_list>
 #include <map>
 #include <mutex>
@@ -93,6 +95,31 @@ Place place_of(std::uintptr_t return_address) {
 
 std::string line_of(std::uintptr_t return_address) {
   return place_of(return_address).line;
+}
+
+namespace {
+
+bool says_ignore(const std::string& line) {
+  const auto colon = line.rfind(':');
+  if (colon == std::string::npos) return false;
+  std::ifstream file(line.substr(0, colon));
+  std::string text;
+  for (long left = std::strtol(line.c_str() + colon + 1, nullptr, 10); left > 0; --left)
+    if (!std::getline(file, text)) return false;
+  const auto comment = text.find("//");
+  return comment != std::string::npos &&
+         text.find("torchport: ignore", comment) != std::string::npos;
+}
+
+}  // namespace
+
+bool is_ignored(const std::string& line) {
+  static std::mutex mutex;
+  static auto* const kKnown = new std::map<std::string, bool>();
+  const std::scoped_lock lock(mutex);
+  const auto [found, is_new] = kKnown->try_emplace(line);
+  if (is_new) found->second = says_ignore(line);
+  return found->second;
 }
 
 bool is_in_library(std::uintptr_t return_address) {

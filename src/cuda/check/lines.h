@@ -11,6 +11,10 @@ namespace torchport::cuda::check {
 // Takes a fraction of a second; thread safe.
 std::string line_of(std::uintptr_t return_address);
 
+// Whether the source says `torchport: ignore` at a line, "a.cu:12", in a comment: what is done
+// there is on purpose.
+bool is_ignored(const std::string& line);
+
 // Whether the instruction is of cub, thrust or libcu++ themselves: these read memory that nobody
 // has written and discard it.
 bool is_in_library(std::uintptr_t return_address);

@@ -91,6 +91,10 @@ __global__ void scatter(int* out, const int* to, bool atomic) {
     out[to[i]] = i;  // BUG 9 race
 }
 // All write the same: no race.
+// Each thread may come first, on purpose.
+__global__ void any_of_them(int* first) {
+  *first = threadIdx.x;  // torchport: ignore, any is as good
+}
 __global__ void same_value(int* flag) {
   *flag = 7;
 }
@@ -224,6 +228,7 @@ const Case kCases[] = {
        last_block<<<4, 32>>>(filled<float>(1), filled<float>(4), filled<unsigned>(1), true);
        scatter<<<2, 32>>>(filled<int>(4), filled<int>(64, 2), true);
        same_value<<<2, 64>>>(filled<int>(1));
+       any_of_them<<<2, 64>>>(filled<int>(1));
        uninitialised_bins<<<2, 64>>>(filled<int>(16), true);
        half_written<<<1, 64>>>(filled<float>(64), filled<float>(64), 64);
        bytes<<<1, 64>>>(filled<unsigned char>(64), true);
