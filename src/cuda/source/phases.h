@@ -1,15 +1,17 @@
 // Splits a kernel at its barriers, into loops over the threads of a block that a compiler may
-// vectorize.
+// vectorize. The body
 //
-//   { int x = threadIdx.x; float v = 0;                 float kept_v[1024];
-//     for (int k = 0; k < n; ++k) {                     for (threads) { kept_v[t] = 0; }
-//       s[x] = a[k * 32 + x];                           for (int k = 0; k < n; ++k) {
-//       __syncthreads();                          ->      for (threads) { int x = threadIdx.x; s[x]
-//       = ...; } v += s[31 - x];                                   for (threads) { int x = ...;
-//       kept_v[t] += s[31 - x]; }
-//       __syncthreads();                                }
-//     }                                                 for (threads) { ... }
-//     b[x] = v; }
+//   int x = threadIdx.x;
+//   float v = a[x];
+//   s[x] = v;
+//   __syncthreads();
+//   b[x] = v + s[31 - x];
+//
+// becomes
+//
+//   float kept_v[1024];
+//   for (threads) { int x = threadIdx.x; kept_v[t] = a[x]; s[x] = kept_v[t]; }
+//   for (threads) { int x = threadIdx.x; b[x] = kept_v[t] + s[31 - x]; }
 //
 // Only what cannot be wrong is split: barriers stand in the body, or in loops and branches that all
 // threads run alike; the kernel calls nothing but CUDA's functions of numbers, atomics and loads,
