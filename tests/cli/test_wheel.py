@@ -193,7 +193,12 @@ GLIBC = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1"
 GLIBC |= {"ld-linux-x86-64.so.2"}
 SYSTEM = GLIBC | {"libstdc++.so.6", "libgcc_s.so.1"}
 TORCH = {"libtorch_cpu.so", "libc10.so"}
-OWN = {"libtorchport.so", "libtorchport_observer.so"}
+OWN = {
+    "libtorchport.so",
+    "libtorchport_observer.so",
+    "libtorchport_cuda.so",
+    "libtorchport_cuda_shared_memory.so",
+}
 
 
 def binaries(installed):

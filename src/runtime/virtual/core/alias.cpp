@@ -222,7 +222,7 @@ c10::Storage Aliases::storage_of_new(const Tensor& result) {
     if (known.cpu == cpu) return known.storage;
   }
   adopted_.push_back({cpu, adopt(result.storage(), device())});
-  note_shape(cpu->data(), result.sizes(), result.scalar_type());
+  note_shape(cpu->data(), *result.unsafeGetTensorImpl());
   if (streams_are_late())
     late::wrote(shaped(
         fresh(adopted_.back().storage, Runtime::get().kind().dense, *result.unsafeGetTensorImpl()),
@@ -245,7 +245,7 @@ void Aliases::write_back(const Tensor& alias) {
     if (impl.sizes() != done.sizes() || impl.strides() != done.strides() ||
         impl.storage_offset() != done.storage_offset()) {
       copy_shape(done, impl);
-      note_shape(impl.storage().data(), impl.sizes(), c10::typeMetaToScalarType(impl.dtype()));
+      note_shape(impl.storage().data(), impl);
     }
     if (impl.is_conj() != done.is_conj()) impl._set_conj(done.is_conj());
     if (impl.is_neg() != done.is_neg()) impl._set_neg(done.is_neg());

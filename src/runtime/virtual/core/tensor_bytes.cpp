@@ -79,16 +79,17 @@ void forget_bytes(const void* begin) {
   all->all.erase(found);
 }
 
-void note_shape(const void* begin, c10::IntArrayRef sizes, c10::ScalarType type) {
+void note_shape(const void* begin, const c10::TensorImpl& tensor) {
   Noted* all = noted();
-  if (all == nullptr || begin == nullptr) return;
+  if (all == nullptr || begin == nullptr || tensor.is_nested()) return;
   const std::scoped_lock lock(all->mutex);
   const auto found = all->all.find(static_cast<const char*>(begin));
   if (found == all->all.end() || !found->second.shape.empty()) return;
   std::string shape;
-  for (const std::int64_t size : sizes)
+  for (const std::int64_t size : tensor.sizes())
     shape += fmt::format("{}{}", shape.empty() ? "" : ", ", size);
-  found->second.shape = fmt::format("{}[{}]", c10::getDtypeNames(type).first, shape);
+  found->second.shape = fmt::format(
+      "{}[{}]", c10::getDtypeNames(c10::typeMetaToScalarType(tensor.dtype())).first, shape);
 }
 
 bool find_bytes(const void* address, cuda::TensorBytes* found) {

@@ -4,8 +4,7 @@
 
 #include <cstddef>
 
-#include <c10/core/ScalarType.h>
-#include <c10/util/ArrayRef.h>
+#include <c10/core/TensorImpl.h>
 
 #include "runtime/device/cuda_devices.h"
 
@@ -14,8 +13,8 @@ namespace torchport::vdev {
 // All functions are thread safe.
 void note_bytes(const void* begin, std::size_t bytes);
 void forget_bytes(const void* begin);
-// The first tensor over a storage whose bytes begin there.
-void note_shape(const void* begin, c10::IntArrayRef sizes, c10::ScalarType type);
+// The first tensor over a storage whose bytes begin there. A nested one has no sizes, and no words.
+void note_shape(const void* begin, const c10::TensorImpl& tensor);
 
 // As cuda::Devices::find_bytes and describe_bytes.
 bool find_bytes(const void* address, cuda::TensorBytes* found);

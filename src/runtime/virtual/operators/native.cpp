@@ -42,7 +42,7 @@ Tensor filled_if_deterministic(Tensor result) {
 
 // Tells the checker of kernels of a new tensor.
 Tensor noted(Tensor tensor) {
-  note_shape(tensor.storage().data(), tensor.sizes(), tensor.scalar_type());
+  note_shape(tensor.storage().data(), *tensor.unsafeGetTensorImpl());
   return tensor;
 }
 
