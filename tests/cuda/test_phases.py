@@ -11,10 +11,10 @@ from recorded import TORCHPORT
 PROGRAM = Path(__file__).parent / "programs" / "phases.cu"
 
 
-def answers(folder: Path, *flags: str) -> tuple[str, str]:
+def answers(folder: Path, *flags: str, program: Path = PROGRAM) -> tuple[str, str]:
     """What the program prints, and the text that the host's compiler got."""
     folder.mkdir()
-    command = [TORCHPORT, "nvcc", "--keep", *flags, PROGRAM, "-o", "program"]
+    command = [TORCHPORT, "nvcc", "--keep", *flags, program, "-o", "program"]
     subprocess.run(command, cwd=folder, check=True, timeout=100)
     (rewritten,) = folder.glob("*.cudafe.ii")
     environment = os.environ | {"TORCHPORT_VIRTUAL": "cuda:1"}
@@ -36,3 +36,11 @@ def test_phases_and_fibers_agree(tmp_path: Path) -> None:
     assert len(in_phases.splitlines()) == 11
     assert split.count("run_kernel_in_phases<torchport_kernel>(") == 7
     assert whole.count("run_kernel_in_phases<torchport_kernel>(") == 0
+
+
+def test_what_only_looks_like_phases_is_right(tmp_path: Path) -> None:
+    program = PROGRAM.with_name("phases_hard.cu")
+    in_phases, _ = answers(tmp_path / "phases", "-w", program=program)
+    on_fibers, _ = answers(tmp_path / "fibers", "-w", "-G", program=program)
+    assert in_phases == on_fibers
+    assert in_phases.count("cudaSuccess") == 11

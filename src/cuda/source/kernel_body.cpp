@@ -91,28 +91,56 @@ std::size_t KernelBody::behind_statement(std::size_t p) const {
   return p + 1;
 }
 
+bool KernelBody::may_be_cast(std::size_t close) const {
+  const std::size_t open = partner(close);
+  const bool is_call = open > 0 && ((is_name(open - 1) && !is(open - 1, "return")) ||
+                                    is(open - 1, ")") || is(open - 1, "]") || is(open - 1, ">"));
+  if (is_call && !is(open - 1, ")")) return false;
+  for (std::size_t p = open + 1; p < close; ++p)
+    if (!is_name(p) && !is(p, "*") && !is(p, "&") && !is(p, ":") && !is(p, "<") && !is(p, ">") &&
+        !is(p, ","))
+      return false;
+  return true;
+}
+
+bool KernelBody::assigns(std::size_t p) const {
+  if (is(p, "=")) return !is_two(p, "==");
+  if (is_two(p, "++") || is_two(p, "--")) return true;
+  static constexpr std::string_view kOperators = "+-*/%&|^";
+  if (word(p).size() == 1 && kOperators.find(word(p)[0]) != std::string_view::npos && joined(p) &&
+      is(p + 1, "="))
+    return true;
+  return (is_two(p, "<<") || is_two(p, ">>")) && joined(p + 1) && is(p + 2, "=");
+}
+
+// ++(x), (a ? x : y) = 1, &(x): anything in such parentheses may be what changes.
+bool KernelBody::is_changed_in_parentheses(std::string_view name, std::size_t begin,
+                                           std::size_t end) const {
+  for (std::size_t p = begin; p < end; ++p) {
+    if (!is(p, "(")) continue;
+    const bool is_call = p > 0 && is_name(p - 1) && !is(p - 1, "return");
+    if (is_call) continue;
+    const std::size_t close = partner(p);
+    const bool before =
+        p > 1 && (is_two(p - 2, "++") || is_two(p - 2, "--") ||
+                  (is(p - 1, "&") && !is_two(p - 2, "&&") && !is_behind_value(p - 1)));
+    if (!before && !assigns(close + 1)) continue;
+    for (std::size_t q = p + 1; q < close; ++q)
+      if (is_name(q) && is(q, name) && !is_member(q)) return true;
+  }
+  return false;
+}
+
 bool KernelBody::is_changed(std::string_view name, std::size_t begin, std::size_t end) const {
   for (std::size_t p = begin; p < end; ++p) {
     if (!is(p, name) || !is_name(p) || is_member(p)) continue;
-    if (is(p + 1, "=") && !is_two(p + 1, "==")) return true;
-    if (is_two(p + 1, "++") || is_two(p + 1, "--")) return true;
+    if (assigns(p + 1)) return true;
     if (p > 1 && (is_two(p - 2, "++") || is_two(p - 2, "--"))) return true;
-    static constexpr std::string_view kOperators = "+-*/%&|^";
-    if (p + 1 < at_.size() && word(p + 1).size() == 1 &&
-        kOperators.find(word(p + 1)[0]) != std::string_view::npos && joined(p + 1) &&
-        is(p + 2, "="))
-      return true;
-    if ((is_two(p + 1, "<<") || is_two(p + 1, ">>")) && joined(p + 2) && is(p + 3, "="))
-      return true;
     const bool address =
         p > 0 && is(p - 1, "&") && !(p > 1 && is_two(p - 2, "&&")) && !is_behind_value(p - 1);
     if (address && !is(p + 1, "[")) return true;
-    const bool in_parentheses = p > 0 && is(p - 1, "(") && is(p + 1, ")");
-    if (in_parentheses && ((is(p + 2, "=") && !is_two(p + 2, "==")) || is_two(p + 2, "++") ||
-                           is_two(p + 2, "--") || (joined(p + 2) && is(p + 3, "="))))
-      return true;
   }
-  return false;
+  return is_changed_in_parentheses(name, begin, end);
 }
 
 }  // namespace torchport::cuda

@@ -80,11 +80,16 @@ class KernelBody {
       if (is(p, what)) return true;
     return false;
   }
-  // Whether a value ends before token p, so that an operator there has two operands.
+  // Whether a value ends before token p, so that an operator there has two operands. What may be a
+  // cast, (a) or (int*), is none.
   [[nodiscard]] bool is_behind_value(std::size_t p) const {
-    return p > 0 && ((is_name(p - 1) && !is(p - 1, "return")) || is_number(p - 1) ||
-                     is(p - 1, ")") || is(p - 1, "]"));
+    if (p == 0) return false;
+    if (is(p - 1, ")")) return !may_be_cast(p - 1);
+    return (is_name(p - 1) && !is(p - 1, "return")) || is_number(p - 1) || is(p - 1, "]");
   }
+  [[nodiscard]] bool may_be_cast(std::size_t close) const;
+  // Whether token p is an assignment, also one with an operator, or ++ or --.
+  [[nodiscard]] bool assigns(std::size_t p) const;
   // The text of tokens [begin, end), on one line.
   [[nodiscard]] std::string joined_text(std::size_t begin, std::size_t end) const {
     std::string all;
@@ -98,6 +103,8 @@ class KernelBody {
   [[nodiscard]] std::size_t behind_statement(std::size_t p) const;
   // Whether something between the tokens may change the variable itself, not what it points to.
   [[nodiscard]] bool is_changed(std::string_view name, std::size_t begin, std::size_t end) const;
+  [[nodiscard]] bool is_changed_in_parentheses(std::string_view name, std::size_t begin,
+                                               std::size_t end) const;
 
   std::string_view text_;
   const std::vector<Token>& tokens_;

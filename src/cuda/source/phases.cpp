@@ -99,9 +99,17 @@ class Splitter : KernelBody {
     }
     require(is_pointer || is_scalar);
     require(!is_changed(name, 0, at_.size()));
+    for (std::size_t i = begin; i + 1 < end && !is_pointer; ++i)
+      if (types_.count(raw(i)) != 0) unchanging_members(name);
     (is_pointer ? pointers_ : scalars_).insert(name);
     for (std::size_t i = begin; i + 1 < end; ++i)
       if (raw(i) != "const" && integer_types().count(raw(i)) == 0) floats_.insert(name);
+  }
+
+  // An argument that may be a class: its members could be changed.
+  void unchanging_members(std::string_view name) const {
+    for (std::size_t p = 0; p < at_.size(); ++p)
+      require(!is_name(p) || !is(p, name) || (!is(p + 1, ".") && !is(p + 1, "[")));
   }
 
   void look_for_what_waits() {
@@ -141,14 +149,14 @@ class Splitter : KernelBody {
       return;
     }
     if (is(p - 1, ">")) {
-      // A comparison, or static_cast<...>(x).
+      // static_cast<...>(x). What looks like a comparison may be a call, f<N - 1>(x).
       std::size_t q = p - 1;
       while (q > 0 && (is_name(q - 1) || is_number(q - 1) || is(q - 1, "*") || is(q - 1, ",") ||
                        is(q - 1, ":")))
         --q;
-      if (q > 1 && is(q - 1, "<"))
-        require(is(q - 2, "static_cast") || is(q - 2, "reinterpret_cast") ||
-                is(q - 2, "const_cast"));
+      require(
+          q > 1 && is(q - 1, "<") &&
+          (is(q - 2, "static_cast") || is(q - 2, "reinterpret_cast") || is(q - 2, "const_cast")));
       return;
     }
     if (!is_name(p - 1)) return;
@@ -157,7 +165,7 @@ class Splitter : KernelBody {
     if (kKeywords.count(name) != 0 || is_type(name)) return;
     require(!is_member(p - 1));
     if (name == "__syncthreads") return;
-    require(never_waits(name));
+    require(never_waits(name) && scalars_.count(name) == 0 && pointers_.count(name) == 0);
     if (functions_.insert(name).second) require(!is_users_function(name));
     if (p > 2 && is_two(p - 3, "::")) require(p == 3 || !is_name(p - 4) || is(p - 4, "std"));
     require(!(p > 1 && is_name(p - 2) && !is(p - 2, "return") && !is(p - 2, "else") &&
@@ -169,11 +177,21 @@ class Splitter : KernelBody {
     for (std::size_t i = 1; i + 1 < tokens_.size(); ++i) {
       if (tokens_[i].kind != TokenKind::kName || raw(i) != name || raw(i + 1) != "(") continue;
       if (i > kernel_.body && i < kernel_.end) continue;
-      if (!scopes_.is_namespace(i)) continue;
+      if (!scopes_.is_namespace(i)) {
+        if (is_of_user_(i) && is_friend(i)) return true;
+        continue;
+      }
       const Declaration declared = scopes_.declaration(i);
       if (declared.is_function && scopes_.has(declared, "__device__") && is_of_user_(i))
         return true;
     }
+    return false;
+  }
+
+  // Whether a class declares the function that it names as a friend.
+  [[nodiscard]] bool is_friend(std::size_t i) const {
+    while (i > 0 && raw(i - 1) != ";" && raw(i - 1) != "{" && raw(i - 1) != "}")
+      if (raw(--i) == "friend") return true;
     return false;
   }
 
@@ -203,16 +221,22 @@ class Splitter : KernelBody {
     if (unknown_.count(name) != 0) return false;
     bool found = false;
     for (std::size_t i = 1; i + 1 < tokens_.size(); ++i) {
-      if (tokens_[i].kind != TokenKind::kName || raw(i) != name || !is_number_type(raw(i - 1)))
-        continue;
+      if (tokens_[i].kind != TokenKind::kName || raw(i) != name) continue;
       if (i > kernel_.body && i < kernel_.end) continue;
+      if (!is_number_type(raw(i - 1))) {
+        // A variable of another type, which may be one of a number under another name.
+        if (tokens_[i - 1].kind != TokenKind::kName || !scopes_.is_namespace(i) || !is_of_user_(i))
+          continue;
+        found = false;
+        break;
+      }
       if (is_template_parameter(i)) {
         found = true;
         continue;
       }
       if (!scopes_.is_namespace(i)) continue;
       const Declaration declared = scopes_.declaration(i);
-      if (raw(i + 1) != "=" || scopes_.has(declared, "*") ||
+      if (raw(i + 1) != "=" || declared.is_function || scopes_.has(declared, "*") ||
           !(scopes_.has(declared, "const") || scopes_.has(declared, "constexpr"))) {
         found = false;
         break;
@@ -319,7 +343,7 @@ class Splitter : KernelBody {
       else if (has(p, end, "__syncthreads"))
         loop(p, end);
       else if (has(p, end, "__shared__"))
-        shared(p, end);
+        shared(p, end);  // refuses what is no declaration
       else if (is_type(word(p)) || is(p, "const") || is(p, "constexpr"))
         declaration(p, end, close);
       else
@@ -339,7 +363,7 @@ class Splitter : KernelBody {
     require(name > p + 2 && is_name(name) && is(name + 1, "=") && !is_two(name + 1, "=="));
     const std::string_view it = word(name);
     require(local(it) == nullptr && scalars_.count(it) == 0 && pointers_.count(it) == 0 &&
-            loops_.count(it) == 0);
+            loops_.count(it) == 0 && !is_constant(it));
     std::size_t depth = 0;
     for (std::size_t q = name + 1; !is(q, ";"); ++q) {
       require(q < last && !is(q, "{"));
@@ -362,7 +386,12 @@ class Splitter : KernelBody {
     if (is(open, "constexpr")) ++open;
     const std::size_t last = partner(open);
     require(is_uniform(open + 1, last));
-    for (std::size_t q = open + 1; q < last; ++q) require(!is(q, ";"));
+    for (std::size_t q = open + 1; q < last; ++q) {
+      const bool compares =
+          is_two(q, "==") ||
+          (joined(q - 1) && (is(q - 1, "=") || is(q - 1, "!") || is(q - 1, "<") || is(q - 1, ">")));
+      require(!is(q, ";") && (!is(q, "=") || compares));
+    }
     close_phase(begin_of(p));
     std::size_t begin = last + 1;
     while (true) {
@@ -380,7 +409,9 @@ class Splitter : KernelBody {
 
   void shared(std::size_t p, std::size_t end) {
     // It has to be known in all phases; what it splits are declarations.
-    require(only_declared_);
+    require(only_declared_ && !has(p, end, "{") && !has(p, end, "("));
+    require(is(p, "__shared__") || is(p, "extern") || is(p, "static") || is(p, "const") ||
+            is_type(word(p)));
     close_phase(begin_of(p));
     for (std::size_t q = p; q < end; ++q)
       if (const Local* one = is_name(q) && !is_member(q) ? local(word(q)) : nullptr)
@@ -528,7 +559,7 @@ class Splitter : KernelBody {
             std::size_t number) {
     if (type.is_class && stars.empty()) {
       require(extents.empty());
-      new_arrays_ += fmt::format("::torchport::cuda::Kept<{}, {}> torchport_{}; ", type.name,
+      new_arrays_ += fmt::format("::torchport::cuda::KeptOf<{}, {}> torchport_{}; ", type.name,
                                  kMostThreads, number);
       return;
     }

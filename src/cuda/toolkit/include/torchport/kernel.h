@@ -280,9 +280,22 @@ struct Kept {
 };
 template <class T, std::size_t Count>
 struct Kept<T, Count, false> {
-  alignas(T) unsigned char bytes[Count * sizeof(T)];
-  T& operator[](std::size_t i) { return reinterpret_cast<T*>(bytes)[i]; }
+  // Large ones would fill the stack. A kernel that fails leaves them.
+  static constexpr bool kIsLarge = sizeof(T) > 16;
+  alignas(T) unsigned char bytes[kIsLarge ? sizeof(T) : Count * sizeof(T)];
+  void* far = kIsLarge ? __builtin_malloc(Count * sizeof(T) + alignof(T)) : nullptr;
+  Kept() = default;
+  Kept(const Kept&) = delete;
+  Kept& operator=(const Kept&) = delete;
+  ~Kept() { __builtin_free(far); }
+  T& operator[](std::size_t i) {
+    if (!kIsLarge) return reinterpret_cast<T*>(bytes)[i];
+    const auto at = reinterpret_cast<std::size_t>(far);
+    return reinterpret_cast<T*>((at + alignof(T) - 1) / alignof(T) * alignof(T))[i];
+  }
 };
+template <class T, std::size_t Count>
+using KeptOf = Kept<typename std::remove_const<T>::type, Count>;
 
 // A kernel whose threads only meet at barriers that stand between loops over all of them: its body
 // runs once for a block. See cuda/source/phases.h.
