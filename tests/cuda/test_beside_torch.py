@@ -28,18 +28,23 @@ except torch.AcceleratorError as error:
 """
 
 
-def test_one_account_and_one_state_of_errors(tmp_path: Path) -> None:
-    library = tmp_path / "beside_torch.so"
+def run_beside(folder: Path, code: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """Runs a program with the library of beside_torch.cu."""
+    library = folder / "beside_torch.so"
     command = [TORCHPORT, "nvcc", "-shared", "-Xcompiler", "-fPIC", PROGRAMS / "beside_torch.cu"]
     subprocess.run([*command, "-o", library], check=True, timeout=100)
-    (tmp_path / "program.py").write_text(CODE.format(library=library))
-    done = subprocess.run(
-        [TORCHPORT, "run", "-q", "--devices", "cuda:2,memory=4GiB", tmp_path / "program.py"],
+    (folder / "program.py").write_text(code.format(library=library))
+    return subprocess.run(
+        [TORCHPORT, "run", "-q", *options, folder / "program.py"],
         capture_output=True,
         text=True,
         timeout=100,
         check=False,
     )
+
+
+def test_one_account_and_one_state_of_errors(tmp_path: Path) -> None:
+    done = run_beside(tmp_path, CODE, "--devices", "cuda:2,memory=4GiB")
     assert done.stdout.splitlines() == [
         "2 devices, current 1, left 3840 of 4096",
         "0 2816",
@@ -66,17 +71,7 @@ print(error, library.start(ctypes.c_void_p(x.data_ptr())), x.tolist())
 
 
 def test_a_kernel_in_a_graph_of_pytorch_is_refused(tmp_path: Path) -> None:
-    library = tmp_path / "beside_torch.so"
-    command = [TORCHPORT, "nvcc", "-shared", "-Xcompiler", "-fPIC", PROGRAMS / "beside_torch.cu"]
-    subprocess.run([*command, "-o", library], check=True, timeout=100)
-    (tmp_path / "program.py").write_text(GRAPH.format(library=library))
-    done = subprocess.run(
-        [TORCHPORT, "run", "-q", tmp_path / "program.py"],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    done = run_beside(tmp_path, GRAPH)
     assert done.stdout == "900 0 [1, 1, 1, 1]\n", done.stderr
     assert "the kernel bad is launched while torch.cuda.graph captures" in done.stderr
 

@@ -30,11 +30,6 @@ std::string text_of(const ::uint3& place) {
   return fmt::format("({}, {}, {})", place.x, place.y, place.z);
 }
 
-::uint3 place_in(std::uint64_t number, const ::dim3& size) {
-  return {static_cast<unsigned>(number % size.x), static_cast<unsigned>(number / size.x % size.y),
-          static_cast<unsigned>(number / size.x / size.y)};
-}
-
 std::string thread_words(const Block& block, unsigned thread) {
   return fmt::format("thread {}", text_of(place_in(thread, block.launch().sizes.block)));
 }
@@ -48,7 +43,6 @@ std::string line_of_site(const Site& site) {
   return fmt::format("{}:{}", site.file, site.line);
 }
 
-// Tells apart the places of the same source line in several kernels.
 constexpr std::size_t kMostUnwritten = 1024;
 
 std::uintptr_t key_of(const std::string& line) {
@@ -438,6 +432,7 @@ void KernelChecker::tell_unwritten(Running& running, const Block& block) {
                       block.launch().kernel.name, name_of(running, block, one.at)));
   running.unwritten.clear();
 }
+
 void KernelChecker::settle(Running& running, const Block& block) {
   Pending& pending = running.pending;
   if (pending.bytes == 0) return;

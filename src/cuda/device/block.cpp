@@ -47,11 +47,6 @@ class DenormalsFlushed {
 #endif
 };
 
-// The thread behind the one before it, by its number.
-::uint3 place_of(unsigned number, const ::dim3& block) {
-  return {number % block.x, number / block.x % block.y, number / block.x / block.y};
-}
-
 // By the numbers of the threads.
 void sort(Queue& waiting) {
   if (waiting.first == nullptr || waiting.in_order) return;
@@ -138,7 +133,7 @@ unsigned Block::thread() const {
 }
 
 ::uint3 Block::thread_index() const {
-  return place_of(thread(), launch_->sizes.block);
+  return place_in(thread(), launch_->sizes.block);
 }
 
 void Block::end_thread(int error) {
@@ -190,7 +185,7 @@ __attribute__((always_inline)) inline void Block::switch_to(Walk* next) {
 Fiber* Block::start() {
   Fiber* fiber = pool_.take(&Block::enter);
   const ::dim3& size = launch_->sizes.block;
-  const ::uint3 at = place_of(started_, size);
+  const ::uint3 at = place_in(started_, size);
   fiber->x = at.x;
   fiber->y = at.y;
   fiber->z = at.z;

@@ -64,11 +64,6 @@ void Launch::note(int code) {
 
 namespace {
 
-::uint3 block_at(std::size_t number, const ::dim3& grid) {
-  return {static_cast<unsigned>(number % grid.x), static_cast<unsigned>(number / grid.x % grid.y),
-          static_cast<unsigned>(number / grid.x / grid.y)};
-}
-
 std::size_t blocks_of(const Launch& launch) {
   const ::dim3& grid = launch.sizes.grid;
   return std::size_t{grid.x} * grid.y * grid.z;
@@ -90,7 +85,7 @@ struct Work {
 
   void run() {
     for (std::size_t i = next++; i < blocks && !launch->failed; i = next++) {
-      block_of_this_thread().run(*launch, block_at(i, launch->sizes.grid));
+      block_of_this_thread().run(*launch, place_in(i, launch->sizes.grid));
       ++launch->blocks_done;
     }
   }
@@ -202,7 +197,7 @@ void run_cooperatively(Launch& launch, std::size_t blocks) {
   std::vector<std::thread> threads;
   threads.reserve(blocks);
   const auto run = [&](std::size_t i) {
-    block_of_this_thread().run(launch, block_at(i, launch.sizes.grid));
+    block_of_this_thread().run(launch, place_in(i, launch.sizes.grid));
     barrier.leave();
   };
   for (std::size_t i = 1; i < blocks; ++i) threads.emplace_back(run, i);

@@ -61,6 +61,13 @@ struct Launch {
   void note(int code);
 };
 
+// The place with a number: that of a block in its grid, of a thread in its block.
+template <class Number>
+::uint3 place_in(Number number, const ::dim3& size) {
+  return {static_cast<unsigned>(number % size.x), static_cast<unsigned>(number / size.x % size.y),
+          static_cast<unsigned>(number / size.x / size.y)};
+}
+
 // Runs a launch to its end; its error is in it. Thread safe: launches of several threads of the
 // host share the workers.
 void run_blocks(Launch& launch);

@@ -12,11 +12,9 @@
 #include "cuda/check/calls.h"
 #include "cuda/check/kernel_checker.h"
 #include "cuda/check/lines.h"
-#include "cuda/device/faults.h"
 #include "cuda/runtime/memory.h"
 #include "cuda/runtime/state.h"
 #include "runtime/device/cuda_devices.h"
-#include "torchport/address_spaces.h"
 
 namespace torchport::cuda {
 
