@@ -26,7 +26,9 @@ NOT_YET = {"random_host": "the toolkit has cuRAND's functions of kernels, not th
 
 def said(path: Path, what: str) -> list[str]:
     """The words behind `// flags:` or `// needs:` in a program."""
-    found = re.search(rf"^// {what}: (.*)$", path.read_text(), re.MULTILINE)
+    text = path.read_text()
+    found = re.search(rf"^// {what}: (.*)$", text, re.MULTILINE)
+    assert found or f" {what}: " not in text, f"{path.name}: `{what}:` begins no line"
     return found[1].split() if found else []
 
 

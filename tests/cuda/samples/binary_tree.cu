@@ -101,6 +101,8 @@ __global__ void climb(const Internal* nodes, const int* leaf_parents, const floa
 }
 
 int main() {
+  // The depth of a tree by recursion takes more than the 1024 bytes that a thread has.
+  CHECK(cudaDeviceSetLimit(cudaLimitStackSize, 16 * 1024));
   const int n = 3000;
   std::vector<int> keys(n);
   Numbers numbers(139);

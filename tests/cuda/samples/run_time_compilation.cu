@@ -1,6 +1,8 @@
 // A kernel that is compiled while the program runs (NVRTC), loaded and launched by the driver:
 // names of instances of templates, a constant that the host sets, options, and an error with its
-// log. flags: -lnvrtc -lcuda
+// log.
+//
+// flags: -lnvrtc -lcuda
 #include <cstring>
 #include <string>
 

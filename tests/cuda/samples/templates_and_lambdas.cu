@@ -1,6 +1,7 @@
 // Templates: extended lambdas that go to kernels, packs, constexpr of the host in device code,
-// concepts by traits, classes that both sides use. flags: --extended-lambda
-// --expt-relaxed-constexpr
+// concepts by traits, classes that both sides use.
+//
+// flags: --extended-lambda --expt-relaxed-constexpr
 #include <algorithm>
 #include <array>
 #include <tuple>
