@@ -35,6 +35,7 @@ struct RunOptions {
   std::string memory;
   std::string profile;
   std::string random;
+  std::string data;
   std::string report;
   std::string report_file;
   std::string errors = "device";
@@ -43,6 +44,7 @@ struct RunOptions {
   bool hide_cuda = false;
   bool quiet = false;
   bool check_kernels = false;
+  bool no_data = false;
 };
 
 int usage(std::string message) {
@@ -57,17 +59,20 @@ base::Result<device::Spec> spec_of(const RunOptions& options) {
   if (!options.memory.empty()) text += ",memory=" + options.memory;
   if (!options.profile.empty()) text += ",profile=" + options.profile;
   if (!options.random.empty()) text += ",random=" + options.random;
+  if (options.no_data || !options.data.empty())
+    text += ",data=" + (options.data.empty() ? "64KiB" : options.data);
   return device::parse_spec(text);
 }
 
 std::string announcement(const device::Spec& spec) {
   if (spec.kind == "none") return "torchport: no CUDA device, even if this host has one";
   return fmt::format(
-      "torchport: {} virtual {} device{}, {} of {} each, computed by this host's CPU; random "
-      "numbers "
-      "as {} draws them",
+      "torchport: {} virtual {} device{}, {} of {} each, {}; random numbers as {} draws them",
       spec.count, spec.kind, spec.count == 1 ? "" : "s", spec.profile->device_name,
       base::format_bytes_as_c10(spec.memory),
+      spec.data
+          ? fmt::format("without values in tensors above {}", base::format_bytes_as_c10(*spec.data))
+          : "computed by this host's CPU",
       spec.random == device::RandomNumbers::kDevice ? "that device" : "the CPU");
 }
 
@@ -209,6 +214,12 @@ void attach(CLI::App& app) {
                   "device for cuda, cpu for other kinds)")
       ->check(CLI::IsMember({"device", "cpu"}))
       ->type_name("WHOSE");
+  sub->add_flag("--no-data", options->no_data,
+                "Tensors of the devices have shapes and memory, but no values: nothing large is "
+                "computed, so that the memory of a model is found that this host cannot compute");
+  sub->add_option("--keep-data", options->data,
+                  "With --no-data: tensors up to this size are computed (default: 64KiB)")
+      ->type_name("SIZE");
   sub->add_flag("--hide-cuda", options->hide_cuda,
                 "Hide all CUDA devices, also those of real GPUs");
   sub->add_option("--report", options->report,

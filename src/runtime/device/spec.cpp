@@ -74,8 +74,8 @@ base::Result<RandomNumbers> parse_random(std::string_view value, const Spec& spe
 std::string Spec::text() const {
   if (kind == "none") return kind;
   const bool differs = random != default_random(description);
-  return fmt::format("{}:{},memory={},profile={}{}", kind, count, memory, profile->name,
-                     differs ? ",random=cpu" : "");
+  return fmt::format("{}:{},memory={},profile={}{}{}", kind, count, memory, profile->name,
+                     differs ? ",random=cpu" : "", data ? fmt::format(",data={}", *data) : "");
 }
 
 base::Result<Spec> parse_spec(std::string_view text) {
@@ -103,10 +103,14 @@ base::Result<Spec> parse_spec(std::string_view text) {
       const auto random = parse_random(value, *spec);
       if (!random) return tl::unexpected<base::Error>(random.error());
       spec->random = *random;
+    } else if (key == "data") {
+      const auto bytes = base::parse_size(value);
+      if (!bytes) return tl::unexpected<base::Error>(bytes.error());
+      spec->data = *bytes;
     } else {
       return usage(
-          fmt::format("`{}` is not an option; only memory=SIZE, profile=NAME and "
-                      "random=device|cpu can follow the devices",
+          fmt::format("`{}` is not an option; only memory=SIZE, profile=NAME, random=device|cpu "
+                      "and data=SIZE can follow the devices",
                       part));
     }
   }

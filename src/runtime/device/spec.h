@@ -5,11 +5,13 @@
 //   cuda:4
 //   cuda:2,memory=16GiB,profile=a100-80g
 //   cuda:1,random=cpu
+//   cuda:8,profile=h100-80g,data=64KiB      (larger tensors have no data)
 //   mps
 //   none                (no CUDA device, whatever the host has)
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -35,6 +37,8 @@ struct Spec {
   const devices::DeviceKind* description = nullptr;  // null for "none"
   const devices::Profile* profile = nullptr;         // null for "none"
   RandomNumbers random = RandomNumbers::kCpu;        // kDevice is the default for "cuda"
+  // The bytes up to which a device's storages have data; all have it if there is no number.
+  std::optional<std::uint64_t> data;
 
   // The text from which parse_spec() reads the same spec.
   [[nodiscard]] std::string text() const;

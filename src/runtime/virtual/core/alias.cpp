@@ -12,6 +12,7 @@
 #include <c10/core/impl/COW.h>
 #include <c10/core/impl/COWDeleter.h>
 
+#include "runtime/virtual/core/phantom.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/storage.h"
 #include "runtime/virtual/core/streams.h"
@@ -127,9 +128,10 @@ Tensor Aliases::of(MaybeOwned given, Use use) {
   } else {
     if (lacks_memory(impl)) [[unlikely]]
       check_memory(tensor);
-    alias = shaped(fresh(c10::Storage(twin_of(*impl.storage().unsafeGetStorageImpl())),
-                         DispatchKey::CPU, impl),
-                   impl);
+    c10::intrusive_ptr<c10::StorageImpl> twin = twin_of(*impl.storage().unsafeGetStorageImpl());
+    if (use == Use::kMayWrite && is_without_data() && is_phantom(twin->data_ptr()))
+      may_be_written(twin->data_ptr(), twin->nbytes());
+    alias = shaped(fresh(c10::Storage(std::move(twin)), DispatchKey::CPU, impl), impl);
     if (impl.is_wrapped_number()) alias.unsafeGetTensorImpl()->set_wrapped_number(true);
   }
   entries_.push_back({std::move(given), alias});

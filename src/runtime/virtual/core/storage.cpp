@@ -13,6 +13,7 @@
 #include "runtime/virtual/core/history.h"
 #include "runtime/virtual/core/host_allocator.h"
 #include "runtime/virtual/core/out_of_memory.h"
+#include "runtime/virtual/core/phantom.h"
 #include "runtime/virtual/core/pool_memory.h"
 #include "runtime/virtual/core/program_allocators.h"
 #include "runtime/virtual/core/runtime.h"
@@ -24,6 +25,7 @@
 #include "runtime/virtual/errors/runtime_errors.h"
 #include "runtime/virtual/watch/gpu_trace.h"
 #include "runtime/virtual/watch/late_streams.h"
+#include "runtime/virtual/without_data/without_data.h"
 
 namespace torchport::vdev {
 
@@ -125,10 +127,25 @@ void delete_block(void* context) {
   delete block;
 }
 
+// A twin that has an address and no memory.
+intrusive_ptr<StorageImpl> twin_without_data(DeviceIndex device, std::uint64_t address,
+                                             std::uint64_t bytes) {
+  return c10::make_intrusive<StorageImpl>(
+      StorageImpl::use_byte_size_t(), static_cast<std::int64_t>(bytes),
+      phantom_memory(device, address, bytes), c10::GetCPUAllocator(), true);
+}
+
+// Lets go of the memory of a twin whose block is at `address`, if such a block has no data.
+void drop_data_of(StorageImpl& twin, DeviceIndex device, std::uint64_t address) {
+  if (address == 0 || !drops_data(twin.nbytes()) || is_phantom(twin.data_ptr())) return;
+  twin.set_data_ptr_noswap(phantom_memory(device, address, twin.nbytes()));
+}
+
 // The pointer of a new storage over a twin, whose block was charged at `address` (0: was not).
 DataPtr pointer_to(intrusive_ptr<StorageImpl> twin, DeviceIndex device, std::uint64_t address) {
   const std::uint64_t bytes = twin->nbytes();
-  const bool may_be_of_pool = address != 0 && Runtime::get().memory(device).takes_from_pools();
+  const bool may_be_of_pool = address != 0 && !is_phantom(twin->data_ptr()) &&
+                              Runtime::get().memory(device).takes_from_pools();
   if (may_be_of_pool) move_to_segment(device, address, *twin);
   void* data = twin->mutable_data();
   auto block = std::make_unique<Block>(
@@ -148,6 +165,7 @@ class DeviceMemory final : public c10::DeviceAllocator {
  public:
   DataPtr allocate(std::size_t bytes) override {
     const DeviceIndex device = current_device();
+    if (is_without_data()) cover_kernels();
     if (const ProgramAllocator* own = allocator_of_program())
       return pointer_to(storage_of_program(*own, device, bytes), device, 0);
     // The device's memory is charged first: what is too large for the device may also be too large
@@ -155,6 +173,8 @@ class DeviceMemory final : public c10::DeviceAllocator {
     const std::uint64_t address = charge_checked(device, bytes);
     try {
       const HostMemoryOfDevice of_device;
+      if (address != 0 && drops_data(bytes))
+        return pointer_to(twin_without_data(device, address, bytes), device, address);
       auto twin = c10::make_intrusive<StorageImpl>(StorageImpl::use_byte_size_t(),
                                                    static_cast<std::int64_t>(bytes),
                                                    c10::GetCPUAllocator(), true);
@@ -289,6 +309,7 @@ std::uint64_t block_address(const StorageImpl& storage) {
 }
 
 c10::Storage adopt(const c10::Storage& cpu, DeviceIndex device, bool charged) {
+  if (is_without_data()) cover_kernels();
   intrusive_ptr<StorageImpl> twin =
       c10::intrusive_ptr<StorageImpl>::reclaim_copy(cpu.unsafeGetStorageImpl());
   const auto bytes = static_cast<std::int64_t>(twin->nbytes());
@@ -297,6 +318,7 @@ c10::Storage adopt(const c10::Storage& cpu, DeviceIndex device, bool charged) {
   if (own != nullptr) move_to_program(*own, device, *twin);
   const std::uint64_t address =
       charged && own == nullptr ? charge_checked(device, twin->nbytes()) : 0;
+  drop_data_of(*twin, device, address);
   return c10::Storage(c10::make_intrusive<StorageImpl>(StorageImpl::use_byte_size_t(), bytes,
                                                        pointer_to(std::move(twin), device, address),
                                                        device_allocator(), resizable));
@@ -322,6 +344,7 @@ void charge_again(StorageImpl& storage, Block& block) {
   const std::uint64_t fresh = charges ? charge(block.device, twin.nbytes()) : 0;
   if (fresh != 0 && Runtime::get().memory(block.device).takes_from_pools())
     move_to_segment(block.device, fresh, twin);
+  drop_data_of(twin, block.device, fresh);
   if (twin.data() != storage.data()) point_to(storage, block);
   trace_allocation(twin.mutable_data(), fresh, block.device, twin.nbytes());
   give_back(block);

@@ -21,10 +21,11 @@ struct StorageBlock {
   c10::DeviceIndex device;
   std::uint64_t address;  // in the device's memory model; 0 if it has no bytes there
   std::uint64_t bytes;
-  void* data;          // where the bytes are
-  bool charged;        // whether it gives the block at `address` back
-  bool listed;         // whether PoolBlocks has it
-  bool alias = false;  // it is over the bytes of another storage, and never charged
+  void* data;            // where the bytes are
+  bool charged;          // whether it gives the block at `address` back
+  bool listed;           // whether PoolBlocks has it
+  bool alias = false;    // it is over the bytes of another storage, and never charged
+  bool made_up = false;  // its values stand for some that are not there (phantom.h)
 };
 
 // The block of a data pointer; null if it is not one of a virtual device.

@@ -14,6 +14,7 @@
 #include "runtime/virtual/core/build_facts.h"
 #include "runtime/virtual/core/host_allocator.h"
 #include "runtime/virtual/core/kernel.h"
+#include "runtime/virtual/core/phantom.h"
 #include "runtime/virtual/core/pinned.h"
 #include "runtime/virtual/core/profiler.h"
 #include "runtime/virtual/core/runtime.h"
@@ -24,6 +25,7 @@
 #include "runtime/virtual/distributed/distributed.h"
 #include "runtime/virtual/operators/operator_groups.h"
 #include "runtime/virtual/operators/type_rules.h"
+#include "runtime/virtual/without_data/values.h"
 
 namespace torchport::vdev {
 
@@ -208,6 +210,7 @@ struct StartEntry {
     // The CPU's kernels come first: those of groups are registered over them.
     register_operators();
     put_operator_groups();
+    if (is_without_data()) cover_host_fills();
     register_profiler();
     register_pinned();
     register_distributed();

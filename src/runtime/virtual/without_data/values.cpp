@@ -1,0 +1,204 @@
+#include "runtime/virtual/without_data/values.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include <ATen/ExpandUtils.h>
+#include <ATen/core/List.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <nlohmann/json.hpp>
+#include <torch/library.h>
+
+#include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/watch/source_lines.h"
+#include "runtime/virtual/without_data/meta_aliases.h"
+
+namespace torchport::vdev {
+
+namespace {
+
+using at::Tensor;
+using c10::IValue;
+using torch::jit::Stack;
+
+void leave(Stack* stack, std::size_t first, std::initializer_list<IValue> results) {
+  stack->resize(first);
+  stack->insert(stack->end(), results.begin(), results.end());
+}
+
+// A tensor of the device with zeros, if it is small enough to have any. It is made up.
+Tensor zeros(at::IntArrayRef sizes, const Tensor& like, at::ScalarType type) {
+  Tensor made = at::empty(sizes, like.options().dtype(type));
+  if (!lacks_data(made)) made.zero_();
+  mark_made_up(made);
+  return made;
+}
+
+bool number(Stack* stack, std::size_t first) {
+  const at::ScalarType type = (*stack)[first].toTensor().scalar_type();
+  const c10::Scalar zero = c10::isComplexType(type)       ? c10::Scalar(c10::complex<double>())
+                           : c10::isFloatingType(type)    ? c10::Scalar(0.0)
+                           : type == at::ScalarType::Bool ? c10::Scalar(false)
+                                                          : c10::Scalar(std::int64_t{0});
+  leave(stack, first, {IValue(zero)});
+  return true;
+}
+
+bool yes(Stack* stack, std::size_t first) {
+  leave(stack, first, {IValue(true)});
+  return true;
+}
+
+bool nothing(Stack* stack, std::size_t first) {
+  leave(stack, first, {});
+  return true;
+}
+
+// The numbers of all elements of `self`, for each dimension.
+bool all_elements(Stack* stack, std::size_t first) {
+  const Tensor self = (*stack)[first].toTensor();
+  // As CUDA's kernel lays them out: one dimension after the other.
+  const Tensor made = zeros({self.dim(), self.numel()}, self, at::kLong).t();
+  leave(stack, first, {IValue(made)});
+  return true;
+}
+
+bool all_selected(Stack* stack, std::size_t first) {
+  const Tensor self = (*stack)[first].toTensor();
+  const Tensor mask = (*stack)[first + 1].toTensor();
+  std::int64_t count = 1;
+  for (const std::int64_t size : at::infer_size(self.sizes(), mask.sizes())) count *= size;
+  leave(stack, first, {IValue(zeros({count}, self, self.scalar_type()))});
+  return true;
+}
+
+// unique: (values, where each element is, counts)
+bool all_unique(Stack* stack, std::size_t first) {
+  const Tensor self = (*stack)[first].toTensor();
+  leave(stack, first,
+        {IValue(zeros({self.numel()}, self, self.scalar_type())),
+         IValue(zeros(self.sizes(), self, at::kLong)),
+         IValue(zeros({self.numel()}, self, at::kLong))});
+  return true;
+}
+
+// An index of which one is a mask is one by numbers of as many elements as the mask has. The call
+// goes on with those.
+bool index_by_numbers(Stack* stack, std::size_t first) {
+  const auto indices = (*stack)[first + 1].toOptionalTensorList();
+  const auto is_mask = [](const std::optional<Tensor>& one) {
+    return one && one->defined() &&
+           (one->scalar_type() == at::kBool || one->scalar_type() == at::kByte);
+  };
+  c10::List<std::optional<Tensor>> numbers;
+  bool any = false;
+  for (const std::optional<Tensor> one : indices) {
+    if (!is_mask(one)) {
+      numbers.push_back(one);
+      continue;
+    }
+    any = true;
+    for (std::int64_t i = 0; i < one->dim(); ++i)
+      numbers.push_back(zeros({one->numel()}, *one, at::kLong));
+  }
+  if (any) (*stack)[first + 1] = std::move(numbers);
+  return false;
+}
+
+// A copy between the host and a device, or one whose values are not there.
+bool copy(Stack* stack, std::size_t first) {
+  Tensor self = (*stack)[first].toTensor();
+  const Tensor source = (*stack)[first + 1].toTensor();
+  if (!self.defined() || !source.defined()) return false;
+  static_cast<void>(at::infer_size(self.sizes(), source.sizes()));
+  TORCH_CHECK(at::is_expandable_to(source.sizes(), self.sizes()), "The size of tensor a (",
+              source.sizes(), ") must match that of tensor b (", self.sizes(), ")");
+  if (!lacks_data(self)) self.zero_();
+  mark_made_up(self);
+  leave(stack, first, {IValue(self)});
+  return true;
+}
+
+const std::unordered_map<std::string_view, ValueRule>& rules() {
+  static const std::unordered_map<std::string_view, ValueRule> kRules = {
+      {"aten::_local_scalar_dense", {true, &number}},
+      {"aten::equal", {true, &yes}},
+      {"aten::nonzero", {true, &all_elements}},
+      {"aten::masked_select", {true, &all_selected}},
+      {"aten::_unique2", {true, &all_unique}},
+      {"aten::unique_consecutive", {true, &all_unique}},
+      {"aten::index.Tensor", {false, &index_by_numbers}},
+      {"aten::copy_", {false, &copy}},
+      {"aten::_assert_async", {false, &nothing}},
+      {"aten::_assert_async.msg", {false, &nothing}},
+  };
+  return kRules;
+}
+
+// What was asked for, by kind, operator and line.
+class Questions {
+ public:
+  static Questions& all() {
+    static auto* one = new Questions();
+    return *one;
+  }
+
+  void add(std::string_view kind, std::string operation) {
+    std::string place = source_place();
+    const std::scoped_lock lock(mutex_);
+    ++counts_[{std::string(kind), std::move(operation), std::move(place)}];
+  }
+
+  [[nodiscard]] std::string json() const {
+    const std::scoped_lock lock(mutex_);
+    nlohmann::json rows = nlohmann::json::array();
+    for (const auto& [key, count] : counts_)
+      rows.push_back({{"kind", std::get<0>(key)},
+                      {"operator", std::get<1>(key)},
+                      {"line", std::get<2>(key)},
+                      {"count", count}});
+    return rows.dump();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::tuple<std::string, std::string, std::string>, std::int64_t> counts_;
+};
+
+std::string questions() {
+  return Questions::all().json();
+}
+
+TORCH_LIBRARY_FRAGMENT(torchport, library) {
+  library.def("missing_values() -> str", &questions);
+}
+
+}  // namespace
+
+const ValueRule* value_rule_of(const c10::OperatorName& name) {
+  const std::string full =
+      name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
+  const auto found = rules().find(full);
+  return found == rules().end() ? nullptr : &found->second;
+}
+
+void note_read(const c10::OperatorName& name) {
+  Questions::all().add("read", name.name);
+}
+
+void note_computed_on_zeros(const c10::OperatorName& name) {
+  Questions::all().add("computed on zeros", name.name);
+}
+
+}  // namespace torchport::vdev

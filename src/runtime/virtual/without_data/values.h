@@ -1,0 +1,34 @@
+// What a program gets that asks for values which are not there, and the account of such questions.
+//
+// The rules: a number that is read is 0; a result whose size depends on values is as large as it
+// can be (each element of a mask is chosen, each element is unique), so that a plan never has less
+// memory than the real program; tensors small enough to have data that are computed from what is
+// not there are 0, and count as made up wherever they go.
+#pragma once
+
+#include <cstddef>
+
+#include <ATen/core/operator_name.h>
+#include <ATen/core/stack.h>
+
+namespace torchport::vdev {
+
+struct ValueRule {
+  bool reads = false;  // the host, or the result's size, depends on values
+  // Takes the call's arguments from `first` on and leaves the results; false if it is not its call.
+  bool (*instead)(torch::jit::Stack* stack, std::size_t first) = nullptr;
+};
+
+// The rule of an operator; null if it has none. Thread safe.
+[[nodiscard]] const ValueRule* value_rule_of(const c10::OperatorName& name);
+
+// Counts that values which are not there were asked for, with the line of the program. Thread safe.
+void note_read(const c10::OperatorName& name);
+// Counts a call that was computed although values are missing, because there is no meta kernel.
+void note_computed_on_zeros(const c10::OperatorName& name);
+
+// Large tensors of the host that are filled with random numbers stay zeros, so that weights which
+// go to a device take no memory of the host.
+void cover_host_fills();
+
+}  // namespace torchport::vdev
