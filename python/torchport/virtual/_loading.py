@@ -12,7 +12,7 @@ from typing import Any
 from torchport import _runtimes
 from torchport._runtimes import Torch, UnsupportedTorch
 from torchport._startup import VARIABLE
-from torchport.virtual import _hiding, _rivals, _watching
+from torchport.virtual import _hiding, _rivals, _watching, planning
 
 
 def hidden() -> bool:
@@ -67,8 +67,10 @@ def after_torch(torch: ModuleType) -> None:
         after_triton(sys.modules["triton"])
     if _watching.wanted():
         _watching.start(torch)
-    elif not hidden() and _tells_lines(torch._ops.ops.torchport):
+    elif not hidden() and (planning.wanted() or _tells_lines(torch._ops.ops.torchport)):
         _watching.find_lines(torch)
+    if planning.wanted() and not hidden():
+        planning.start(torch)
 
 
 def _prepare_extensions(torch: ModuleType) -> None:

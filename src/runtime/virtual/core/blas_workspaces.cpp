@@ -24,6 +24,7 @@
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/storage.h"
 #include "runtime/virtual/core/streams.h"
+#include "runtime/virtual/planning/memory_record.h"
 
 namespace torch::autograd {
 // torch/csrc/autograd/graph_task.h, which includes much. -1 outside backward passes.
@@ -200,6 +201,7 @@ class Workspaces {
     const c10::DeviceIndex before = current_device();
     if (before != device) set_current_device(device);
     // Not below the lock: memory that runs out runs the program's observers.
+    const TakesWorkspace workspace;
     c10::DataPtr memory = device_allocator()->allocate(size);
     if (before != device) set_current_device(before);
     const std::scoped_lock lock(mutex_);

@@ -17,6 +17,7 @@
 #include "runtime/virtual/errors/device_errors.h"
 #include "runtime/virtual/errors/kernel_names.h"
 #include "runtime/virtual/errors/late_results.h"
+#include "runtime/virtual/planning/memory_record.h"
 
 namespace torchport::vdev {
 
@@ -158,6 +159,7 @@ std::optional<LateFailure> late_failure(const c10::OperatorHandle& op,
 c10::SmallVector<c10::DataPtr, 2> take_workspaces(const Workspaces& blocks,
                                                   c10::DeviceIndex device) {
   const c10::DeviceGuard guard(c10::Device(Runtime::get().kind().type, device));
+  const TakesWorkspace workspace;
   c10::SmallVector<c10::DataPtr, 2> held;
   for (const std::int64_t bytes : blocks)
     held.push_back(device_allocator()->allocate(static_cast<std::size_t>(bytes)));

@@ -23,6 +23,7 @@
 #include "runtime/virtual/core/tensor_bytes.h"
 #include "runtime/virtual/errors/device_errors.h"
 #include "runtime/virtual/errors/runtime_errors.h"
+#include "runtime/virtual/planning/memory_record.h"
 #include "runtime/virtual/watch/gpu_trace.h"
 #include "runtime/virtual/watch/late_streams.h"
 #include "runtime/virtual/without_data/without_data.h"
@@ -60,7 +61,12 @@ std::uint64_t charge(DeviceIndex device, std::uint64_t bytes) {
   device::OutOfMemory failure;
   const auto address =
       Runtime::get().memory(device).allocate(bytes, current_stream(device), failure);
-  if (!address) raise_out_of_memory(failure, device);
+  if (!address) {
+    if (records_memory()) record_out_of_memory(device, bytes);
+    raise_out_of_memory(failure, device);
+  }
+  if (records_memory() && *address != 0)
+    record_taken(device, *address, Runtime::get().memory(device).round_size(bytes));
   if (streams_are_late()) late::allocated(device, *address, bytes);
   return *address;
 }
@@ -68,6 +74,7 @@ std::uint64_t charge(DeviceIndex device, std::uint64_t bytes) {
 // Gives a block back.
 void discharge(DeviceIndex device, std::uint64_t address) {
   if (streams_are_late()) late::freed(address);  // before another thread can get it
+  if (records_memory()) record_given_back(device, address);
   Runtime::get().memory(device).free(address);
 }
 

@@ -1,0 +1,137 @@
+"""Tells the record of memory what a program's blocks hold, and writes the record when it ends.
+
+`torchport plan` sets TORCHPORT_PLAN to the file to write. Python knows which tensors are parameters,
+gradients and states of optimizers, and which module runs; the rest is in C++
+(src/runtime/virtual/planning).
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+FILE = "TORCHPORT_PLAN"
+NOWHERE = "nowhere in the program"
+
+
+def wanted() -> bool:
+    return FILE in os.environ
+
+
+class Modules:
+    """The names of modules by the number that the record has of them, and which one runs."""
+
+    def __init__(self, torch: ModuleType) -> None:
+        self.native = torch._ops.ops.torchport
+        self.names = [""]
+        self.numbers: dict[int, int] = {}
+        self.running: list[int] = []
+
+    def _add(self, root: Any) -> None:
+        """Names a module, and all in it, when it is first called outside of any other."""
+        own = type(root).__name__
+        for name, module in root.named_modules():
+            if id(module) not in self.numbers:
+                self.numbers[id(module)] = len(self.names)
+                self.names.append(f"{own}.{name}" if name else own)
+        self.native.mark_memory(list(root.parameters()), "parameters")
+        self.native.mark_memory(list(root.buffers()), "parameters")
+
+    def begin(self, module: Any, _: Any) -> None:
+        if id(module) not in self.numbers:
+            self._add(module)
+        self.running.append(self.numbers[id(module)])
+        self.native.memory_of_module(self.running[-1])
+
+    def end(self, *_: Any) -> None:
+        if self.running:
+            self.running.pop()
+        self.native.memory_of_module(self.running[-1] if self.running else 0)
+
+
+def _tensors(value: Any, torch: ModuleType) -> list[Any]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return [tensor for one in value for tensor in _tensors(one, torch)]
+    return []
+
+
+def _watch_optimizers(torch: ModuleType) -> None:
+    from torch.optim.optimizer import (
+        register_optimizer_step_post_hook,
+        register_optimizer_step_pre_hook,
+    )
+
+    native = torch._ops.ops.torchport
+
+    def before(optimizer: Any, *_: Any) -> None:
+        parameters = [one for group in optimizer.param_groups for one in group["params"]]
+        native.mark_memory(parameters, "parameters")
+        gradients = [one.grad for one in parameters if one.grad is not None]
+        native.mark_memory([one for one in gradients if not one.is_sparse], "gradients")
+        native.memory_of_step(True)
+
+    def after(optimizer: Any, *_: Any) -> None:
+        native.memory_of_step(False)
+        native.mark_memory(_tensors(optimizer.state, torch), "optimizer states")
+
+    register_optimizer_step_pre_hook(before)
+    register_optimizer_step_post_hook(after)
+
+
+def start(torch: ModuleType) -> None:
+    """Begins the record. Called after torch is imported, and lines are looked for."""
+    native = torch._ops.ops.torchport
+    native.record_memory()
+    modules = Modules(torch)
+    hooks = torch.nn.modules.module
+    hooks.register_module_forward_pre_hook(modules.begin)
+    hooks.register_module_forward_hook(modules.end, always_call=True)
+    _watch_optimizers(torch)
+    began = time.monotonic()
+    ended_by: list[str] = []
+    show = sys.excepthook
+
+    def note(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+        ended_by.append(f"{kind.__name__}: {error}")
+        show(kind, error, trace)
+
+    sys.excepthook = note
+
+    def write() -> None:
+        lines = [NOWHERE, *native.source_lines()]
+        recorded = json.loads(native.recorded_memory())
+        for device in recorded["devices"]:
+            for row in device["rows"]:
+                row["line"] = lines[row["line"]]
+                row["module"] = modules.names[row["module"]]
+            for failure in device["failures"]:
+                failure["module"] = modules.names[failure["module"]]
+        about = json.loads(native.describe())
+        for index, device in enumerate(recorded["devices"]):
+            stats = json.loads(native.memory_stats(index))
+            device["device"] = f"{about['kind']}:{index}"
+            device["allocated"] = stats["allocated_bytes"]["all"]["peak"]
+            device["reserved"] = stats["reserved_bytes"]["all"]["peak"]
+        recorded |= {
+            "profile": about["profile"]["name"],
+            "memory": about["memory"],
+            "count": about["count"],
+            "missing_values": json.loads(native.missing_values()),
+            "seconds": time.monotonic() - began,
+            "ended_by": ended_by,
+        }
+        target = Path(os.environ[FILE])
+        # Each process of the program writes its own.
+        target.with_name(f"{target.stem}.{os.getpid()}.json").write_text(json.dumps(recorded))
+
+    atexit.register(write)

@@ -1,0 +1,229 @@
+// Implements `torchport plan`: runs a program on devices without data, and says what memory each
+// device needs, who holds it, and whether it fits.
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/process.h"
+#include "base/temporary_folder.h"
+#include "cli/command.h"
+#include "cli/package.h"
+#include "cli/python.h"
+#include "cli/terminal.h"
+#include "devices/device_kind.h"
+#include "plan/report.h"
+
+namespace torchport::cli {
+
+namespace {
+
+struct PlanOptions {
+  std::string devices = "cuda:1";
+  std::vector<std::string> profiles;
+  std::string memory;
+  std::string keep = "64KiB";
+  std::string format = "text";
+  std::string search;
+};
+
+int fail(const base::Error& error) {
+  print_error(error);
+  return error.code == base::ErrorCode::kUsage ? kUsageError : kInternalError;
+}
+
+base::Error usage(std::string message) {
+  return {base::ErrorCode::kUsage, std::move(message), {}, 0};
+}
+
+// The words after the options, as `torchport run` takes them, with a value in the place of {NAME}.
+std::vector<std::string> filled(std::vector<std::string> words, const std::string& name,
+                                const std::string& value) {
+  const std::string place = "{" + name + "}";
+  for (std::string& word : words) {
+    for (auto at = word.find(place); at != std::string::npos; at = word.find(place, at))
+      word.replace(at, place.size(), value), at += value.size();
+  }
+  return words;
+}
+
+// Runs the program once and reads what its processes wrote. Its output is not shown if `quiet`.
+base::Result<plan::Plan> run_once(const PlanOptions& options, const std::string& profile,
+                                  const std::vector<std::string>& rest, bool quiet,
+                                  const std::map<std::string, std::string>& variables = {}) {
+  auto folder = base::TemporaryFolder::make("torchport-plan");
+  if (!folder) return tl::unexpected<base::Error>(folder.error());
+  std::vector<std::string> words = {(own_folder() / "torchport").string(),
+                                    "run",
+                                    "-q",
+                                    "--no-data",
+                                    "--keep-data",
+                                    options.keep,
+                                    "--devices",
+                                    options.devices};
+  if (!profile.empty()) words.insert(words.end(), {"--profile", profile});
+  if (!options.memory.empty()) words.insert(words.end(), {"--memory", options.memory});
+  words.insert(words.end(), rest.begin(), rest.end());
+  const std::string target = folder->file("plan.json");
+  for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
+  setenv("TORCHPORT_PLAN", target.c_str(), 1);
+  int status = 0;
+  if (quiet) {
+    const auto ended =
+        base::run({.words = words, .output_file = base::kNowhere, .errors_file = base::kNowhere});
+    if (!ended) return tl::unexpected<base::Error>(ended.error());
+    status = ended->status();
+  } else {
+    const auto ended = base::run_in_foreground(words, std::chrono::milliseconds(500), [](pid_t) {});
+    if (!ended) return tl::unexpected<base::Error>(ended.error());
+    status = ended->status();
+  }
+  if (status == kUsageError && std::filesystem::is_empty(folder->path()))
+    return base::fail(base::ErrorCode::kUsage, "the program was not started");
+  return plan::read_plan(folder->path(), status);
+}
+
+struct Search {
+  std::string name;
+  std::int64_t least = 0;
+  std::int64_t most = 0;
+};
+
+// "batch=1..512"
+base::Result<Search> parse_search(const std::string& text) {
+  const auto equals = text.find('=');
+  const auto dots = text.find("..");
+  Search search;
+  const auto number = [&](std::size_t from, std::size_t to, std::int64_t& value) {
+    const char* const end = text.data() + to;
+    const auto [stopped, error] = std::from_chars(text.data() + from, end, value);
+    return error == std::errc() && stopped == end;
+  };
+  if (equals == std::string::npos || equals == 0 || dots == std::string::npos || dots < equals ||
+      !number(equals + 1, dots, search.least) || !number(dots + 2, text.size(), search.most) ||
+      search.least < 1 || search.most < search.least)
+    return base::fail(base::ErrorCode::kUsage,
+                      fmt::format("--search {}: write NAME=LEAST..MOST, e.g. batch=1..512", text));
+  search.name = text.substr(0, equals);
+  return search;
+}
+
+// The largest value with which the program fits, by bisection.
+int search_largest(const PlanOptions& options, const std::string& profile,
+                   const std::vector<std::string>& rest) {
+  const auto search = parse_search(options.search);
+  if (!search) return fail(search.error());
+  std::int64_t fits = search->least - 1;
+  std::int64_t too_large = search->most + 1;
+  while (fits + 1 < too_large) {
+    const std::int64_t value = fits + (too_large - fits) / 2;
+    const auto plan = run_once(options, profile, filled(rest, search->name, std::to_string(value)),
+                               true, {{search->name, std::to_string(value)}});
+    if (!plan) return fail(plan.error());
+    if (!plan->ran_out() && plan->status != 0)
+      return fail({base::ErrorCode::kConfig,
+                   fmt::format("the program fails with {}={}, and not for want of memory: {}",
+                               search->name, value, plan->ended_by()),
+                   {},
+                   0});
+    const bool fit = plan->verdict() == plan::Verdict::kFits;
+    fmt::print("{}={}: {}\n", search->name, value, plan::in_a_line(*plan));
+    std::fflush(stdout);
+    (fit ? fits : too_large) = value;
+  }
+  if (fits < search->least)
+    fmt::print("no {} from {} to {} fits\n", search->name, search->least, search->most);
+  else
+    fmt::print("the largest {} that fits: {}{}\n", search->name, fits,
+               fits == search->most ? ", the largest that was asked for" : "");
+  return fits < search->least ? 1 : 0;
+}
+
+// Several profiles in one table.
+int compare(const PlanOptions& options, const std::vector<std::string>& rest) {
+  std::vector<std::pair<std::string, plan::Plan>> plans;
+  bool all_fit = true;
+  for (const std::string& profile : options.profiles) {
+    auto plan = run_once(options, profile, rest, true);
+    if (!plan) return fail(plan.error());
+    all_fit = all_fit && plan->verdict() == plan::Verdict::kFits;
+    plans.emplace_back(profile, std::move(*plan));
+  }
+  fmt::print("{}", options.format == "json" ? plan::comparison_as_json(plans)
+                                            : plan::comparison_as_text(plans));
+  return all_fit ? 0 : 1;
+}
+
+int run(const PlanOptions& options, std::vector<std::string> rest) {
+  if (auto& command = after_dashes()) {
+    rest.emplace_back("--");
+    rest.insert(rest.end(), command->begin(), command->end());
+  }
+  if (rest.empty())
+    return fail(
+        usage("nothing to plan; write `torchport plan train.py` or `torchport plan -- "
+              "torchrun --nproc-per-node 8 train.py`"));
+  const std::string kind = options.devices.substr(0, options.devices.find(':'));
+  const devices::DeviceKind* description = devices::find_kind(kind);
+  for (const std::string& profile : options.profiles)
+    if (description != nullptr && devices::find_profile(*description, profile) == nullptr)
+      return fail(usage(fmt::format("`{}` is not a profile of kind {}", profile, kind)));
+  const std::string first = options.profiles.empty() ? "" : options.profiles.front();
+  if (!options.search.empty()) return search_largest(options, first, rest);
+  if (options.profiles.size() > 1) return compare(options, rest);
+  const auto plan = run_once(options, first, rest, false);
+  if (!plan) return fail(plan.error());
+  fmt::print("{}", options.format == "json" ? plan::as_json(*plan) : plan::as_text(*plan));
+  if (plan->status != 0 && !plan->ran_out()) return plan->status;
+  return plan->verdict() == plan::Verdict::kFits ? 0 : 1;
+}
+
+void attach(CLI::App& app) {
+  auto options = std::make_shared<PlanOptions>();
+  CLI::App* sub = app.add_subcommand(
+      "plan", "Find out whether a program fits on devices, without the devices and its data");
+  sub->prefix_command();
+  sub->footer(
+      "Usage:\n"
+      "  torchport plan [OPTIONS] SCRIPT [ARGS...]\n"
+      "  torchport plan [OPTIONS] -m MODULE [ARGS...]\n"
+      "  torchport plan [OPTIONS] -- torchrun --nproc-per-node 8 train.py\n\n"
+      "The exit code is 0 if the program fits, 1 if it does not, else the program's.");
+  sub->add_option("--devices", options->devices, "The devices, N of one kind (default: cuda:1)")
+      ->type_name("KIND:N");
+  sub->add_option("--profile", options->profiles,
+                  "The model of the devices, e.g. h100-80g; several, with commas between them, are "
+                  "compared in a table")
+      ->allow_extra_args(false)
+      ->delimiter(',')
+      ->type_name("NAME");
+  sub->add_option("--memory", options->memory, "Memory of each device, e.g. 16GiB")
+      ->type_name("SIZE");
+  sub->add_option("--keep-data", options->keep,
+                  "Tensors up to this size are computed (default: 64KiB)")
+      ->type_name("SIZE");
+  sub->add_option(
+         "--search", options->search,
+         "Find the largest value with which the program fits: it takes the place of {NAME} "
+         "in the program's arguments, and is the environment variable NAME")
+      ->type_name("NAME=LEAST..MOST");
+  sub->add_option("--format", options->format, "text or json (default: text)")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->type_name("FORMAT");
+  sub->callback([options, sub] { set_exit_code(run(*options, sub->remaining())); });
+}
+
+const CommandRegistration kRegistered{{.order = 6, .attach = &attach, .takes_rest = "plan"}};
+
+}  // namespace
+
+}  // namespace torchport::cli

@@ -1,0 +1,99 @@
+#include "plan/plan.h"
+
+#include <algorithm>
+#include <fstream>
+#include <system_error>
+
+#include <nlohmann/json.hpp>
+
+namespace torchport::plan {
+
+namespace {
+
+Device device_of(const nlohmann::json& told) {
+  Device device{.name = told.at("device"),
+                .allocated = told.at("allocated"),
+                .reserved = told.at("reserved"),
+                .rows = {},
+                .failures = {}};
+  for (const auto& row : told.at("rows"))
+    device.rows.push_back(
+        {row.at("holds"), row.at("line"), row.at("module"), row.at("bytes"), row.at("blocks")});
+  std::stable_sort(device.rows.begin(), device.rows.end(),
+                   [](const Row& a, const Row& b) { return a.bytes > b.bytes; });
+  for (const auto& failure : told.at("failures"))
+    device.failures.push_back({failure.at("bytes"), failure.at("line"), failure.at("module")});
+  return device;
+}
+
+// Adds what one process wrote.
+void add(Plan& plan, const nlohmann::json& told) {
+  plan.profile = told.at("profile");
+  plan.memory = told.at("memory");
+  plan.is_cut = plan.is_cut || told.at("cut").get<bool>();
+  plan.seconds = std::max(plan.seconds, told.at("seconds").get<double>());
+  for (const auto& one : told.at("devices")) {
+    if (one.at("allocated").get<std::uint64_t>() == 0 && one.at("failures").empty()) continue;
+    Device device = device_of(one);
+    const auto known = std::find_if(plan.devices.begin(), plan.devices.end(),
+                                    [&](const Device& other) { return other.name == device.name; });
+    if (known == plan.devices.end())
+      plan.devices.push_back(std::move(device));
+    else if (known->reserved < device.reserved || !device.failures.empty())
+      *known = std::move(device);
+  }
+  for (const auto& one : told.at("missing_values"))
+    plan.missing.push_back({one.at("kind"), one.at("operator"), one.at("line"), one.at("count")});
+  if (plan.ended_with.empty() && !told.at("ended_by").empty())
+    plan.ended_with = told.at("ended_by").front();
+  ++plan.processes;
+}
+
+}  // namespace
+
+bool Plan::ran_out() const {
+  return status != 0 && std::any_of(devices.begin(), devices.end(),
+                                    [](const Device& device) { return !device.failures.empty(); });
+}
+
+Verdict Plan::verdict() const {
+  if (ran_out()) return Verdict::kDoesNotFit;
+  Verdict worst = Verdict::kFits;
+  for (const Device& device : devices) {
+    if (device.reserved + kLeastOfContext > memory) return Verdict::kDoesNotFit;
+    if (device.reserved + kMostOfContext > memory) worst = Verdict::kMayNotFit;
+  }
+  return worst;
+}
+
+std::string Plan::ended_by() const {
+  return ended_with.substr(0, ended_with.find('\n'));
+}
+
+base::Result<Plan> read_plan(const std::filesystem::path& folder, int status) {
+  Plan plan;
+  plan.status = status;
+  std::error_code error;
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  for (const auto& file : files) {
+    try {
+      std::ifstream stream(file);
+      add(plan, nlohmann::json::parse(stream));
+    } catch (const nlohmann::json::exception& broken) {
+      return base::fail(base::ErrorCode::kSyntax, broken.what(), file.string());
+    }
+  }
+  if (plan.devices.empty())
+    return base::fail(base::ErrorCode::kIo,
+                      status == 0 ? "the program used no memory of a device"
+                                  : "the program failed before it used memory of a device");
+  std::sort(plan.devices.begin(), plan.devices.end(), [](const Device& a, const Device& b) {
+    return a.name.size() != b.name.size() ? a.name.size() < b.name.size() : a.name < b.name;
+  });
+  return plan;
+}
+
+}  // namespace torchport::plan

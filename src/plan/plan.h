@@ -1,0 +1,79 @@
+// What `torchport plan` knows of a program: the memory of each device at the moment at which it
+// held most, and who held it. The processes of the program wrote it
+// (python/torchport/virtual/planning.py).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace torchport::plan {
+
+// Blocks that were taken for one purpose, at one line, in one module.
+struct Row {
+  std::string holds;   // "parameters", "activations", ...
+  std::string line;    // "FILE:LINE"
+  std::string module;  // "Net.layers.0.act"; empty outside of modules
+  std::uint64_t bytes = 0;
+  std::uint64_t blocks = 0;
+};
+
+// A request that the device had no room for.
+struct Failure {
+  std::uint64_t bytes = 0;
+  std::string line;
+  std::string module;
+};
+
+struct Device {
+  std::string name;             // "cuda:0"
+  std::uint64_t allocated = 0;  // the largest sums, in bytes, as torch.cuda counts them
+  std::uint64_t reserved = 0;
+  std::vector<Row> rows;  // when most was allocated; the largest first
+  std::vector<Failure> failures;
+};
+
+struct MissingValue {
+  std::string kind;  // "read" or "computed on zeros"
+  std::string operation;
+  std::string line;
+  std::uint64_t count = 0;
+};
+
+enum class Verdict : std::uint8_t {
+  kFits,
+  kMayNotFit,  // whether it does depends on what the CUDA context takes
+  kDoesNotFit,
+};
+
+// Of all processes of the program: a device is that of the process that needs most of it.
+struct Plan {
+  std::string profile;  // the device's name, "NVIDIA H100 80GB HBM3"
+  std::uint64_t memory = 0;
+  std::vector<Device> devices;  // those that were used
+  std::vector<MissingValue> missing;
+  std::string ended_with;  // the exception that ended the program; empty if none did
+  double seconds = 0;
+  int status = 0;
+  int processes = 0;
+  bool is_cut = false;  // the record was too long and has not all
+
+  [[nodiscard]] bool ran_out() const;
+  [[nodiscard]] Verdict verdict() const;
+  [[nodiscard]] std::string ended_by() const;
+};
+
+// What a process takes of a device beside what PyTorch reserves: the CUDA context and the kernels
+// that are loaded. Measured by nvidia-smi of 85 programs on one H100 with torch 2.11 for CUDA 13.0
+// (tests/plan/recorded); other devices and releases differ.
+inline constexpr std::uint64_t kLeastOfContext = std::uint64_t{622} << 20U;
+inline constexpr std::uint64_t kMostOfContext = std::uint64_t{762} << 20U;
+
+// Reads what the processes of a program wrote into a folder. Fails with kSyntax, and with kIo if
+// there is nothing: no process had used a device of torch.
+[[nodiscard]] base::Result<Plan> read_plan(const std::filesystem::path& folder, int status);
+
+}  // namespace torchport::plan

@@ -1,0 +1,193 @@
+#include "plan/report.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.h"
+
+namespace torchport::plan {
+
+namespace {
+
+constexpr std::size_t kShown = 12;  // rows of the places that hold most
+
+std::string size_of(std::uint64_t bytes) {
+  return base::format_bytes_as_c10(bytes);
+}
+
+// "Net.layers.17.act" is one of "Net.layers.*.act".
+std::string without_numbers(const std::string& module) {
+  std::string text;
+  for (std::size_t i = 0; i < module.size(); ++i) {
+    const bool begins_part = i == 0 || module[i - 1] == '.';
+    std::size_t end = i;
+    while (end < module.size() && module[end] >= '0' && module[end] <= '9') ++end;
+    if (begins_part && end > i && (end == module.size() || module[end] == '.')) {
+      text += '*';
+      i = end - 1;
+    } else {
+      text += module[i];
+    }
+  }
+  return text;
+}
+
+const Device& fullest(const Plan& plan) {
+  return *std::max_element(
+      plan.devices.begin(), plan.devices.end(),
+      [](const Device& a, const Device& b) { return a.reserved < b.reserved; });
+}
+
+// Sums of bytes by a name of each row, the largest first.
+template <typename NameOf>
+std::vector<std::pair<std::string, std::uint64_t>> sums(const Device& device, NameOf name_of) {
+  std::map<std::string, std::uint64_t> by_name;
+  for (const Row& row : device.rows) by_name[name_of(row)] += row.bytes;
+  std::vector<std::pair<std::string, std::uint64_t>> sorted(by_name.begin(), by_name.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  return sorted;
+}
+
+std::string device_text(const Plan& plan, const Device& device) {
+  std::string text =
+      fmt::format("\n{}, {} of {}\n", device.name, plan.profile, size_of(plan.memory));
+  text += fmt::format("  {:>12}  largest sum of allocated blocks (max_memory_allocated)\n",
+                      size_of(device.allocated));
+  text += fmt::format("  {:>12}  largest sum that PyTorch reserved (max_memory_reserved)\n",
+                      size_of(device.reserved));
+  text += fmt::format(
+      "  {:>12}  with the CUDA context and its kernels, to {}; measured on an H100, not exact\n",
+      size_of(device.reserved + kLeastOfContext), size_of(device.reserved + kMostOfContext));
+  for (const Failure& failure : device.failures) {
+    text += fmt::format("\n  no room for {} at {}{}\n", size_of(failure.bytes), failure.line,
+                        failure.module.empty() ? "" : ", in " + failure.module);
+    break;
+  }
+  text += fmt::format("\n  {} when most was allocated:\n",
+                      device.failures.empty() ? "who held it" : "who held it then, or");
+  for (const auto& [name, bytes] : sums(device, [](const Row& row) { return row.holds; }))
+    text += fmt::format("  {:>12}  {}\n", size_of(bytes), name);
+  text += "\n  at these lines:\n";
+  const auto places = sums(device, [](const Row& row) {
+    return fmt::format("{}  {}{}", row.holds, row.line,
+                       row.module.empty() ? "" : "  " + without_numbers(row.module));
+  });
+  for (std::size_t i = 0; i < places.size() && i < kShown; ++i)
+    text += fmt::format("  {:>12}  {}\n", size_of(places[i].second), places[i].first);
+  if (places.size() > kShown)
+    text += fmt::format("  {:>12}  at {} other places; --format json has all\n", "",
+                        places.size() - kShown);
+  return text;
+}
+
+std::string missing_text(const Plan& plan) {
+  std::string text;
+  for (const MissingValue& one : plan.missing) {
+    if (text.empty())
+      text = "\nvalues that are not there were asked for; a number is 0, a mask chooses all:\n";
+    text += fmt::format("  {} x {} ({}){}\n", one.count, one.operation, one.kind,
+                        one.line.empty() ? "" : " at " + one.line);
+  }
+  return text;
+}
+
+const char* verdict_name(Verdict verdict) {
+  return verdict == Verdict::kFits        ? "fits"
+         : verdict == Verdict::kMayNotFit ? "may not fit"
+                                          : "does not fit";
+}
+
+nlohmann::json json_of(const Plan& plan) {
+  nlohmann::json devices = nlohmann::json::array();
+  for (const Device& device : plan.devices) {
+    nlohmann::json rows = nlohmann::json::array();
+    for (const Row& row : device.rows)
+      rows.push_back({{"holds", row.holds},
+                      {"line", row.line},
+                      {"module", row.module},
+                      {"bytes", row.bytes},
+                      {"blocks", row.blocks}});
+    nlohmann::json failures = nlohmann::json::array();
+    for (const Failure& failure : device.failures)
+      failures.push_back(
+          {{"bytes", failure.bytes}, {"line", failure.line}, {"module", failure.module}});
+    devices.push_back(
+        {{"device", device.name},
+         {"allocated", device.allocated},
+         {"reserved", device.reserved},
+         {"process", {device.reserved + kLeastOfContext, device.reserved + kMostOfContext}},
+         {"rows", rows},
+         {"failures", failures}});
+  }
+  nlohmann::json missing = nlohmann::json::array();
+  for (const MissingValue& one : plan.missing)
+    missing.push_back({{"kind", one.kind},
+                       {"operator", one.operation},
+                       {"line", one.line},
+                       {"count", one.count}});
+  return {{"profile", plan.profile},
+          {"memory", plan.memory},
+          {"verdict", verdict_name(plan.verdict())},
+          {"devices", devices},
+          {"missing_values", missing},
+          {"processes", plan.processes},
+          {"ended_by", plan.ended_with},
+          {"seconds", plan.seconds}};
+}
+
+}  // namespace
+
+std::string in_a_line(const Plan& plan) {
+  const Device& device = fullest(plan);
+  if (plan.ran_out()) {
+    const auto failed = std::find_if(plan.devices.begin(), plan.devices.end(),
+                                     [](const Device& one) { return !one.failures.empty(); });
+    const Failure& failure = failed->failures.front();
+    return fmt::format("does not fit: no room for {} on {} at {}", size_of(failure.bytes),
+                       failed->name, failure.line);
+  }
+  const std::uint64_t most = device.reserved + kMostOfContext;
+  if (plan.verdict() == Verdict::kFits)
+    return fmt::format("fits, {} left", size_of(plan.memory - most));
+  return fmt::format("{}: needs {} to {}", verdict_name(plan.verdict()),
+                     size_of(device.reserved + kLeastOfContext), size_of(most));
+}
+
+std::string as_text(const Plan& plan) {
+  std::string text = fmt::format("\ntorchport: {}\n", in_a_line(plan));
+  if (plan.status != 0 && !plan.ran_out())
+    text += fmt::format("the program failed, so that this is only what it had until then: {}\n",
+                        plan.ended_by());
+  for (const Device& device : plan.devices) text += device_text(plan, device);
+  text += missing_text(plan);
+  if (plan.is_cut) text += "\nthe record of memory was too long and does not have all of it\n";
+  return text;
+}
+
+std::string as_json(const Plan& plan) {
+  return json_of(plan).dump(2) + "\n";
+}
+
+std::string comparison_as_text(const Plans& plans) {
+  std::string text = fmt::format("{:<16}{:>12}{:>12}{:>12}  {}\n", "profile", "memory", "allocated",
+                                 "reserved", "");
+  for (const auto& [name, plan] : plans) {
+    const Device& device = fullest(plan);
+    text += fmt::format("{:<16}{:>12}{:>12}{:>12}  {}\n", name, size_of(plan.memory),
+                        size_of(device.allocated), size_of(device.reserved), in_a_line(plan));
+  }
+  return text;
+}
+
+std::string comparison_as_json(const Plans& plans) {
+  nlohmann::json all = nlohmann::json::object();
+  for (const auto& [name, plan] : plans) all[name] = json_of(plan);
+  return all.dump(2) + "\n";
+}
+
+}  // namespace torchport::plan

@@ -1,0 +1,23 @@
+// The report of `torchport plan`.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace torchport::plan {
+
+[[nodiscard]] std::string as_text(const Plan& plan);
+[[nodiscard]] std::string as_json(const Plan& plan);
+
+// "fits, 12.3 GiB left", "does not fit: needs ...", in one line.
+[[nodiscard]] std::string in_a_line(const Plan& plan);
+
+// Plans of the same program on devices of several profiles, each with the profile's name.
+using Plans = std::vector<std::pair<std::string, Plan>>;
+[[nodiscard]] std::string comparison_as_text(const Plans& plans);
+[[nodiscard]] std::string comparison_as_json(const Plans& plans);
+
+}  // namespace torchport::plan
