@@ -199,7 +199,7 @@ def difference(data: dict[str, Any], none: dict[str, Any]) -> str | None:
 
 def compared(tasks: list[tuple[str, str]]) -> Table:
     """name -> differences, `sample call: what: with data | without`."""
-    data, none = recorded(tasks, DEVICE), recorded(tasks, f"{DEVICE},data=1B")
+    data, none = recorded(tasks, DEVICE), recorded(tasks, f"{DEVICE},data=8B")
     table: Table = {}
     for name, _ in tasks:
         rows = table.setdefault(name, [])

@@ -1,13 +1,15 @@
 // What a program gets that asks for values which are not there, and the account of such questions.
 //
-// The rules: a number that is read is 0; a result whose size depends on values is as large as it
-// can be (each element of a mask is chosen, each element is unique), so that a plan never has less
-// memory than the real program; tensors small enough to have data that are computed from what is
-// not there are 0, and count as made up wherever they go.
+// The rules: a number that is read is 0; all() is true, since programs ask it what goes well; a
+// result whose size depends on values is as large as it can be (each element of a mask is chosen,
+// each element is unique), so that a plan never has less memory than the real program; tensors
+// small enough to have data that are computed from what is not there are 0, and count as made up
+// wherever they go.
 #pragma once
 
 #include <cstddef>
 
+#include <ATen/core/ivalue.h>
 #include <ATen/core/operator_name.h>
 #include <ATen/core/stack.h>
 
@@ -17,6 +19,10 @@ struct ValueRule {
   bool reads = false;  // the host, or the result's size, depends on values
   // Takes the call's arguments from `first` on and leaves the results; false if it is not its call.
   bool (*instead)(torch::jit::Stack* stack, std::size_t first) = nullptr;
+  // Whether the device's kernel does nothing for such a call but call other operators; null if that
+  // never is so.
+  bool (*calls_others)(const c10::IValue* arguments) = nullptr;
+  bool true_results = false;  // results that are small enough to have data are true
 };
 
 // The rule of an operator; null if it has none. Thread safe.
