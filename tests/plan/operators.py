@@ -2,7 +2,7 @@
 
     operators.py [--only PATTERN] [--table FILE]
 
-Each operator is called on the same arguments in two processes whose device differs only in having data.
+Each operator is called on the same arguments in processes whose device differs only in having data.
 Of each call is written down, for the results: shape, strides, type, offset, and which argument's memory
 they share; and the bytes that are allocated after the call and at its peak, more than before. What is
 known to differ stands in operators.toml with its reason; anything else, and anything that stands there
@@ -34,6 +34,8 @@ sys.path.insert(0, str(HERE.parent / "conformance"))
 SEED = 20
 SAMPLES = 5
 DEVICE = "cuda:1,profile=h100-80g"
+# The largest tensors that have data on the devices without: a number, as in a plan, and none at all.
+SIZES = ("8B", "0")
 Table = dict[str, list[str]]
 
 # --- In a process with a device: one line of JSON for each operator ---------------------------------
@@ -150,7 +152,7 @@ def record(out: Path) -> None:
             print(json.dumps([name, dtype, found]), file=file, flush=True)
 
 
-# --- The two processes --------------------------------------------------------------------------------
+# --- The processes ------------------------------------------------------------------------------------
 
 
 def recorded(tasks: list[tuple[str, str]], devices: str) -> dict[str, Any]:
@@ -198,16 +200,17 @@ def difference(data: dict[str, Any], none: dict[str, Any]) -> str | None:
 
 
 def compared(tasks: list[tuple[str, str]]) -> Table:
-    """name -> differences, `sample call: what: with data | without`."""
-    data, none = recorded(tasks, DEVICE), recorded(tasks, f"{DEVICE},data=8B")
-    table: Table = {}
-    for name, _ in tasks:
-        rows = table.setdefault(name, [])
-        for key in {**data[name], **none[name]}:
-            nothing = {"error": "Missing: no such call"}
-            found = difference(data[name].get(key, nothing), none[name].get(key, nothing))
-            if found:
-                rows.append(f"{key}: {found}")
+    """name -> differences, `largest tensor with data: sample call: what: with data | without`."""
+    data = recorded(tasks, DEVICE)
+    nothing = {"error": "Missing: no such call"}
+    table: Table = {name: [] for name, _ in tasks}
+    for size in SIZES:
+        none = recorded(tasks, f"{DEVICE},data={size}")
+        for name, rows in table.items():
+            for key in {**data[name], **none[name]}:
+                found = difference(data[name].get(key, nothing), none[name].get(key, nothing))
+                if found:
+                    rows.append(f"{size}: {key}: {found}")
     return table
 
 

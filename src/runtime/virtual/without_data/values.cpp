@@ -1,6 +1,7 @@
 #include "runtime/virtual/without_data/values.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <map>
@@ -88,13 +89,27 @@ bool all_selected(Stack* stack, std::size_t first) {
   return true;
 }
 
-// unique: (values, where each element is, counts)
-bool all_unique(Stack* stack, std::size_t first) {
+// (values, where each element is, counts)
+void leave_unique(Stack* stack, std::size_t first, bool finds_inverse, bool counts) {
   const Tensor self = (*stack)[first].toTensor();
+  const std::array<std::int64_t, 1> none{0};
+  const std::array<std::int64_t, 1> all{self.numel()};
   leave(stack, first,
-        {IValue(zeros({self.numel()}, self, self.scalar_type())),
-         IValue(zeros(self.sizes(), self, at::kLong)),
-         IValue(zeros({self.numel()}, self, at::kLong))});
+        {IValue(zeros(all, self, self.scalar_type())),
+         IValue(zeros(finds_inverse ? self.sizes() : at::IntArrayRef(none), self, at::kLong)),
+         IValue(zeros(counts ? all : none, self, at::kLong))});
+}
+
+// _unique2(self, sorted, return_inverse, return_counts)
+bool all_unique(Stack* stack, std::size_t first) {
+  leave_unique(stack, first, (*stack)[first + 2].toBool(), (*stack)[first + 3].toBool());
+  return true;
+}
+
+// unique_consecutive(self, return_inverse, return_counts, dim)
+bool all_apart(Stack* stack, std::size_t first) {
+  if (!(*stack)[first + 3].isNone()) return false;
+  leave_unique(stack, first, (*stack)[first + 1].toBool(), (*stack)[first + 2].toBool());
   return true;
 }
 
@@ -203,21 +218,22 @@ bool copy(Stack* stack, std::size_t first) {
 
 const std::unordered_map<std::string_view, ValueRule>& rules() {
   static const std::unordered_map<std::string_view, ValueRule> kRules = {
-      {"aten::_is_all_true", {.true_results = true}},
+      {"aten::_is_all_true", {.one_results = true}},
       {"aten::_local_scalar_dense", {true, &number}},
       {"aten::_to_sparse", {true, &all_in_layout}},
       {"aten::_to_sparse.sparse_dim", {true, &all_in_dims}},
-      {"aten::all", {.true_results = true}},
-      {"aten::all.dim", {.true_results = true}},
-      {"aten::all.dims", {.true_results = true}},
+      {"aten::all", {.one_results = true}},
+      {"aten::all.dim", {.one_results = true}},
+      {"aten::all.dims", {.one_results = true}},
       {"aten::equal", {true, &yes}},
       {"aten::nonzero", {true, &all_elements}},
       {"aten::masked_select", {true, &all_selected}},
+      {"aten::min", {.one_results = true}},
       {"aten::multinomial", {false, &drawn_by_quotients}},
       {"aten::repeat_interleave.Tensor", {true, &each_once}},
       {"aten::roll", {.calls_others = &rolls_several}},
       {"aten::_unique2", {true, &all_unique}},
-      {"aten::unique_consecutive", {true, &all_unique}},
+      {"aten::unique_consecutive", {true, &all_apart}},
       {"aten::index.Tensor", {false, &index_by_numbers}},
       {"aten::copy_", {false, &copy}},
       {"aten::_assert_async", {false, &nothing}},

@@ -157,21 +157,28 @@ class WithoutDataKernel final : public c10::OperatorKernel {
   bool does_instead(Stack* stack, std::size_t first, c10::DeviceIndex device) const {
     const auto taken =
         workspace_ == nullptr ? Workspaces() : Workspaces(workspace_(stack->data() + first));
+    // Autograd has already seen this call.
+    const at::AutoDispatchBelowADInplaceOrView below;
     if (!rule_->instead(stack, first)) return false;
     const auto held = take_workspaces(taken, device);
     return true;
   }
 
-  // Raises what TensorIterator raises for a tensor that is written in place and has other sizes
+  // Raises what TensorIterator raises for a tensor that is read and written and has other sizes
   // than the result. Many meta kernels would give it these sizes.
-  void check_sizes_in_place(const IValue* arguments, std::size_t count) const {
-    if (!in_place_ || !iterates_) return;
-    const Tensor& self = arguments[0].toTensor();
-    std::vector<std::int64_t> sizes = self.sizes().vec();
-    for (std::size_t i = 1; i < count; ++i)
-      if (arguments[i].isTensor() && arguments[i].toTensor().defined())
-        sizes = at::infer_size(sizes, arguments[i].toTensor().sizes());
-    check_same_sizes(self.sizes(), sizes);
+  void check_sizes_of_written(const IValue* arguments, std::size_t count) const {
+    if (!iterates_ || written_.size() != 1 || !arguments[written_[0]].isTensor()) return;
+    const Tensor& written = arguments[written_[0]].toTensor();
+    bool is_read = in_place_;
+    std::vector<std::int64_t> sizes;
+    for (std::size_t i = 0; i < count; ++i) {
+      if ((i == written_[0] && !in_place_) || !arguments[i].isTensor()) continue;
+      const Tensor& read = arguments[i].toTensor();
+      if (!read.defined()) continue;
+      is_read = is_read || read.is_same(written);
+      sizes = at::infer_size(sizes, read.sizes());
+    }
+    if (is_read) check_same_sizes(written.sizes(), sizes);
   }
 
   static void check_same_sizes(at::IntArrayRef own, at::IntArrayRef of_result) {
@@ -186,7 +193,7 @@ class WithoutDataKernel final : public c10::OperatorKernel {
     const std::vector<IValue> given(from, stack->end());
     const auto taken = workspace_ == nullptr ? Workspaces() : Workspaces(workspace_(given.data()));
     const BlasUse blas = blas_ == BlasUse::kNone ? blas_ : blas_use(blas_, given.data());
-    check_sizes_in_place(given.data(), count);
+    check_sizes_of_written(given.data(), count);
     MetaAliases aliases;
     for (std::size_t i = 0; i < count; ++i) {
       IValue& value = (*stack)[first + i];
@@ -216,7 +223,7 @@ class WithoutDataKernel final : public c10::OperatorKernel {
     const std::size_t results = op.schema().returns().size();
     for (std::size_t i = stack->size() - results; i < stack->size(); ++i)
       (*stack)[i] = from_meta((*stack)[i], aliases);
-    if (rule_ != nullptr && rule_->true_results) make_true(stack->back());
+    if (rule_ != nullptr && rule_->one_results) make_one(stack->back());
     if (!taken.empty() && takes_last) held = take_if_there_is_room(taken, aliases.device());
     if (blas != BlasUse::kNone) take_blas_workspaces(blas, aliases.device());
     return true;
@@ -231,7 +238,8 @@ class WithoutDataKernel final : public c10::OperatorKernel {
     }
   }
 
-  static void make_true(const IValue& result) {
+  static void make_one(const IValue& result) {
+    const at::AutoDispatchBelowADInplaceOrView below;
     if (result.isTensor() && !lacks_data(result.toTensor())) result.toTensor().fill_(1);
   }
 
