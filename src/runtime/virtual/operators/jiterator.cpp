@@ -25,6 +25,7 @@
 
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/errors/device_errors.h"
+#include "runtime/virtual/without_data/meta_aliases.h"
 
 namespace torchport::vdev {
 
@@ -217,6 +218,19 @@ std::tuple<std::vector<Tensor>, std::string> jiterator_outputs(at::TensorList in
   return {std::move(outputs), jitted_type(iter.common_dtype()).computed_in};
 }
 
+// Whether there is nothing to compute with: then the results that have data are zeros.
+bool lack_data(const std::vector<Tensor>& outputs, at::TensorList inputs) {
+  const auto lacks = [](const Tensor& tensor) { return lacks_data(tensor); };
+  if (std::none_of(inputs.begin(), inputs.end(), lacks) &&
+      std::none_of(outputs.begin(), outputs.end(), lacks))
+    return false;
+  for (const Tensor& output : outputs) {
+    if (!lacks_data(output)) output.zero_();
+    mark_made_up(output);
+  }
+  return true;
+}
+
 // Computes the results. `function` is the address of a JittedLoop for their type, `extra` two words
 // for each further number. Raises what the function throws, and c10::AcceleratorError if the device
 // is lost.
@@ -225,6 +239,7 @@ void jiterator_run(std::int64_t function, at::TensorList outputs, at::TensorList
   std::vector<Tensor> results = outputs.vec();
   at::TensorIterator iter = jitted_iterator(results, inputs);
   check_device(iter.device().index(), Asks::kToStart);
+  if (lack_data(results, inputs)) return;
   for (int i = 0; i < iter.ntensors(); ++i) {
     TORCH_CHECK(
         iter.data_ptr(i) != nullptr,
