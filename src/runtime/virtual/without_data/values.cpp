@@ -89,6 +89,13 @@ bool all_selected(Stack* stack, std::size_t first) {
   return true;
 }
 
+// masked_scatter_(self, mask, source): the meta kernel takes any mask.
+bool mask_fits(Stack* stack, std::size_t first) {
+  static_cast<void>(at::expand_inplace((*stack)[first].toTensor(), (*stack)[first + 1].toTensor(),
+                                       "masked_scatter_"));
+  return false;
+}
+
 // (values, where each element is, counts)
 void leave_unique(Stack* stack, std::size_t first, bool finds_inverse, bool counts) {
   const Tensor self = (*stack)[first].toTensor();
@@ -227,6 +234,7 @@ const std::unordered_map<std::string_view, ValueRule>& rules() {
       {"aten::all.dims", {.one_results = true}},
       {"aten::equal", {true, &yes}},
       {"aten::nonzero", {true, &all_elements}},
+      {"aten::masked_scatter_", {false, &mask_fits}},
       {"aten::masked_select", {true, &all_selected}},
       {"aten::min", {.one_results = true}},
       {"aten::multinomial", {false, &drawn_by_quotients}},

@@ -1,11 +1,11 @@
 """What the operators of PyTorch's own database return and take of a device's memory, with data and without.
 
-    operators.py [--only PATTERN] [--table FILE]
+    operators_without_data.py [--only PATTERN] [--table FILE]
 
 Each operator is called on the same arguments in processes whose device differs only in having data.
 Of each call is written down, for the results: shape, strides, type, offset, and which argument's memory
 they share; and the bytes that are allocated after the call and at its peak, more than before. What is
-known to differ stands in operators.toml with its reason; anything else, and anything that stands there
+known to differ stands in operators_without_data.toml with its reason; anything else, and anything that stands there
 and is alike now, makes this program fail.
 """
 
@@ -84,48 +84,61 @@ def measured(call: Callable[[], Any], inputs: list[Any]) -> tuple[dict[str, Any]
     return found | {"numbers": [] if results else type(value).__name__}, value
 
 
+def moved(sample: Any) -> tuple[Any, list[Any], dict[str, Any], list[Any]]:
+    """The arguments of a sample on the device, and the tensors among them."""
+    from devices import Mover
+
+    mover = Mover("cuda:0")
+    first, args, kwargs = mover((sample.input, list(sample.args), dict(sample.kwargs)))
+    return first, args, kwargs, list(mover.leaves)
+
+
+def forward(op: Any, sample: Any, *, grad: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+    import torch
+    from devices import tensors_of
+
+    first, args, kwargs, inputs = moved(sample)
+    found, value = measured(lambda: op.get_op()(first, *args, **kwargs), inputs)
+    yield "forward", found
+    if not grad or "results" not in found:
+        return
+    results = tensors_of(sample.output_process_fn_grad(value))
+    sums = [t.sum() for t in results if t.requires_grad and t.layout == torch.strided]
+    leaves = [t for t in inputs if t.requires_grad]
+    if sums and leaves:
+        ones = [torch.ones_like(t) for t in sums]
+        found, _ = measured(
+            lambda: torch.autograd.grad(sums, leaves, ones, allow_unused=True), inputs
+        )
+        yield "backward", found
+
+
+def in_place(op: Any, sample: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    import torch
+
+    function = op.get_inplace()
+    if function is None:
+        return
+    first, args, kwargs, inputs = moved(sample)
+    with torch.no_grad():
+        found, _ = measured(lambda: function(first, *args, **kwargs), inputs)
+    yield "in place", found
+
+
 def calls(name: str, dtype: str) -> Iterator[tuple[str, dict[str, Any]]]:
     import numpy
     import torch
     from database import operators
-    from devices import Mover, tensors_of
 
     op, kind = operators()[name], getattr(torch, dtype)
     grad = op.supports_autograd and kind in op.supported_backward_dtypes("cuda")
     torch.manual_seed(SEED)
     random.seed(SEED)
     numpy.random.seed(SEED)
-    samples = list(
-        itertools.islice(op.sample_inputs("cpu", kind, requires_grad=grad), SAMPLES)
-    )
-
-    def moved(sample: Any) -> tuple[Any, list[Any], dict[str, Any], list[Any]]:
-        mover = Mover("cuda:0")
-        given = mover((sample.input, list(sample.args), dict(sample.kwargs)))
-        return *given, list(mover.leaves)
-
+    samples = list(itertools.islice(op.sample_inputs("cpu", kind, requires_grad=grad), SAMPLES))
     for i, sample in enumerate(samples):
-        first, args, kwargs, inputs = moved(sample)
-        found, value = measured(lambda: op.get_op()(first, *args, **kwargs), inputs)
-        yield f"{i} forward", found
-        results = tensors_of(sample.output_process_fn_grad(value)) if "results" in found else []
-        results = [t for t in results if t.requires_grad and t.layout == torch.strided]
-        leaves = [t for t in inputs if t.requires_grad]
-        if grad and results and leaves:
-            sums = [t.sum() for t in results]
-            ones = [torch.ones_like(t) for t in sums]
-            found, _ = measured(
-                lambda: torch.autograd.grad(sums, leaves, ones, allow_unused=True), inputs
-            )
-            yield f"{i} backward", found
-            del sums, ones
-        del value, results, leaves
-        function = op.get_inplace()
-        if function is not None:
-            first, args, kwargs, inputs = moved(sample)
-            with torch.no_grad():
-                found, _ = measured(lambda: function(first, *args, **kwargs), inputs)
-            yield f"{i} in place", found
+        for key, found in (*forward(op, sample, grad=grad), *in_place(op, sample)):
+            yield f"{i} {key}", found
 
 
 def record(out: Path) -> None:
@@ -195,7 +208,7 @@ def difference(data: dict[str, Any], none: dict[str, Any]) -> str | None:
         if data[what] != none[what]:
             pairs = [(data[what], none[what])]
             if isinstance(data[what], list) and len(data[what]) == len(none[what]):
-                pairs = [(a, b) for a, b in zip(data[what], none[what]) if a != b]
+                pairs = [(a, b) for a, b in zip(data[what], none[what], strict=True) if a != b]
             return f"{what}: {pairs[0][0]} | {pairs[0][1]}"
     return None
 
@@ -215,19 +228,32 @@ def compared(tasks: list[tuple[str, str]]) -> Table:
     return table
 
 
-def known() -> dict[str, str]:
-    """Operator -> why it differs."""
-    text = (HERE / "operators.toml").read_text()
-    return {
-        name: entry["reason"] for entry in tomllib.loads(text)["differs"] for name in entry["operators"]
-    }
+Known = dict[str, set[str]]
+
+
+def known() -> Known:
+    """Operator -> where and in what it differs, such as `forward.peak`."""
+    listed: Known = {}
+    for entry in tomllib.loads((HERE / "operators_without_data.toml").read_text())["differs"]:
+        for name in entry["operators"]:
+            listed.setdefault(name, set()).update(entry["what"])
+    return listed
+
+
+def sort_of(row: str) -> str:
+    """The sort of a difference: `8B: 0 forward: peak: ...` is one of `forward.peak`."""
+    _, call, what, *_ = row.split(": ")
+    return f"{call.lstrip('0123456789 ')}.{what}"
 
 
 def verdict(table: Table) -> list[str]:
-    """What is not as operators.toml says."""
-    listed = known()
-    wrong = [f"{n}: {rows[0]}" for n, rows in table.items() if rows and n not in listed]
-    wrong += [f"{n}: is listed and alike" for n, rows in table.items() if not rows and n in listed]
+    """What is not as operators_without_data.toml says."""
+    listed, wrong = known(), []
+    for name, rows in table.items():
+        found = {sort_of(row): row for row in reversed(rows)}
+        wanted = listed.get(name, set())
+        wrong += [f"{name}: {row}" for sort, row in found.items() if sort not in wanted]
+        wrong += [f"{name}: {sort}: is listed and alike" for sort in wanted - found.keys()]
     return wrong
 
 
