@@ -70,10 +70,8 @@ void release(void* begin) {
   const auto at = reinterpret_cast<std::uintptr_t>(begin);
   const std::uintptr_t first = (at + kPage - 1) / kPage * kPage;
   const std::uintptr_t end = (at + found->second) / kPage * kPage;
-  const auto clear = [](std::uintptr_t from, std::uintptr_t to) {
-    if (from < to)
-      std::memset(reinterpret_cast<void*>(from), 0,
-                  to - from);  // NOLINT(performance-no-int-to-ptr)
+  const auto clear = [&](std::uintptr_t from, std::uintptr_t to) {
+    if (from < to) std::memset(static_cast<char*>(begin) + (from - at), 0, to - from);
   };
   clear(at, std::min(first, at + found->second));
   clear(std::max(first, end), at + found->second);

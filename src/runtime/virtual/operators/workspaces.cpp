@@ -167,6 +167,17 @@ WorkspaceBlocks deviations(const IValue* arguments) {
   return {bytes_for(mean.numel(), mean.scalar_type())};
 }
 
+// bernoulli_tensor_cuda_kernel in DistributionTemplates.h: the probabilities in the type that is
+// drawn
+template <std::size_t kProbabilities, std::size_t kDrawn>
+WorkspaceBlocks converted_probabilities(const IValue* arguments) {
+  const Tensor& p = arguments[kProbabilities].toTensor();
+  const bool is_double = arguments[kDrawn].toTensor().scalar_type() == at::kDouble;
+  const auto type = is_double ? at::kDouble : at::kFloat;
+  if (p.scalar_type() == type || p.numel() == 0) return {};
+  return {bytes_for(p.numel(), type)};
+}
+
 // By the name with its overload.
 const std::unordered_map<std::string_view, Workspace>& workspaces() {
   static const std::unordered_map<std::string_view, Workspace> kWorkspaces = {
@@ -176,6 +187,8 @@ const std::unordered_map<std::string_view, Workspace>& workspaces() {
       {"aten::_index_put_impl_", &bytes_of_index_put},
       {"aten::_softmax_backward_data", &product_with_output},
       {"aten::_unique2", &bytes_of_unique},
+      {"aten::bernoulli.out", &converted_probabilities<0, 2>},
+      {"aten::bernoulli_.Tensor", &converted_probabilities<1, 0>},
       {"aten::binary_cross_entropy", &one_loss},
       {"aten::cholesky_inverse", &copy_in_columns<0>},
       {"aten::convolution_backward", &bytes_of_convolution_gradient},

@@ -125,6 +125,8 @@ class WithoutDataKernel final : public c10::OperatorKernel {
       const c10::AliasInfo* alias = arguments[i].alias_info();
       if (alias != nullptr && alias->isWrite()) written_.push_back(i);
     }
+    for (const c10::Argument& result : op.schema().returns())
+      returned_.push_back(argument_of(arguments, result));
   }
 
   void operator()(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack) const {
@@ -153,6 +155,18 @@ class WithoutDataKernel final : public c10::OperatorKernel {
   }
 
  private:
+  // The place of the argument that a result is; -1 if it is none.
+  static int argument_of(const std::vector<c10::Argument>& arguments, const c10::Argument& result) {
+    const c10::AliasInfo* own = result.alias_info();
+    if (own == nullptr || !own->isWrite()) return -1;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      const c10::AliasInfo* alias = arguments[i].alias_info();
+      if (alias != nullptr && alias->isWrite() && alias->beforeSets() == own->beforeSets())
+        return static_cast<int>(i);
+    }
+    return -1;
+  }
+
   // Follows the rule, if it is its call. What CUDA's kernel works in is there beside the results.
   bool does_instead(Stack* stack, std::size_t first, c10::DeviceIndex device) const {
     const auto taken =
@@ -221,8 +235,14 @@ class WithoutDataKernel final : public c10::OperatorKernel {
     const bool takes_last = is_dispensable(workspace_);
     if (!taken.empty() && !takes_last) held = take_workspaces(taken, aliases.device());
     const std::size_t results = op.schema().returns().size();
-    for (std::size_t i = stack->size() - results; i < stack->size(); ++i)
-      (*stack)[i] = from_meta((*stack)[i], aliases);
+    for (std::size_t i = 0; i < results; ++i) {
+      IValue& result = (*stack)[stack->size() - results + i];
+      // Some meta kernels return a copy of what they were to write to.
+      const bool is_argument =
+          returned_[i] >= 0 && given[static_cast<std::size_t>(returned_[i])].isTensor();
+      result =
+          is_argument ? given[static_cast<std::size_t>(returned_[i])] : from_meta(result, aliases);
+    }
     if (rule_ != nullptr && rule_->one_results) make_one(stack->back());
     if (!taken.empty() && takes_last) held = take_if_there_is_room(taken, aliases.device());
     if (blas != BlasUse::kNone) take_blas_workspaces(blas, aliases.device());
@@ -257,6 +277,7 @@ class WithoutDataKernel final : public c10::OperatorKernel {
   bool in_place_;
   bool iterates_;  // the result has the sizes of all arguments together
   c10::SmallVector<std::size_t, 2> written_;
+  c10::SmallVector<int, 4> returned_;  // of each result, argument_of() it
 };
 
 // Operators that only make, place or show memory: their kernels need no values.
