@@ -25,7 +25,7 @@ class TurnsEngine final : public Engine {
     const std::size_t size = states_.size();
     next_ = offset % size;
     for (std::size_t q = 0; q < size; ++q)
-      skipahead(static_cast<unsigned long long>(offset / size + (q < next_ ? 1 : 0)), &states_[q]);
+      skipahead((q < next_ ? 1ULL : 0ULL) + offset / size, &states_[q]);
   }
 
   void draw(const Draw& draw, std::size_t count, void* out) override {
@@ -88,10 +88,10 @@ class TurnsEngine final : public Engine {
     s.boxmuller_extra = pair.second;
     return pair.first;
   }
-  template <std::size_t Width, class Out, class Make>
+  template <std::size_t kWidth, class Out, class Make>
   void visit(Out* out, std::size_t count, const Make& make) {
     const std::size_t size = states_.size();
-    const std::size_t visits = count / Width;
+    const std::size_t visits = count / kWidth;
     const std::size_t rounds = (visits + size - 1) / size;
     if (visits == 0) return;
     const std::size_t first = next_;
@@ -99,7 +99,7 @@ class TurnsEngine final : public Engine {
                 [&](std::size_t from, std::size_t to) {
                   for (std::size_t round = 0; round < rounds; ++round)
                     for (std::size_t q = from; q < to && round * size + q < visits; ++q)
-                      make(states_[(first + q) % size], out + (round * size + q) * Width);
+                      make(states_[(first + q) % size], out + (round * size + q) * kWidth);
                 });
     next_ = (first + visits) % size;
   }
@@ -212,7 +212,7 @@ class PhiloxEngine final : public Engine {
 
   // A group is what one sequence gives in its turn. The first and the last may be used in part;
   // what is left of the last is for the next draw.
-  template <std::size_t Steps, class Out, class Make>
+  template <std::size_t kSteps, class Out, class Make>
   void groups(void* to, std::size_t count, const Make& make) {
     auto* out = static_cast<Out*>(to);
     if (count == 0) return;
@@ -227,7 +227,7 @@ class PhiloxEngine final : public Engine {
                     for (std::size_t group = first + at; group < first + used; group += size) {
                       const std::size_t q = group % size;
                       Bits bits{};
-                      for (std::size_t step = 0; step < Steps; ++step)
+                      for (std::size_t step = 0; step < kSteps; ++step)
                         block(q, counters_[q] + step, bits.data() + 4 * step);
                       std::array<Out, 4> made;
                       make(bits, made.data());
@@ -235,7 +235,7 @@ class PhiloxEngine final : public Engine {
                         const std::uint64_t place = group * 4 + lane;
                         if (place >= begin && place < end) out[place - begin] = made[lane];
                       }
-                      if (group * 4 + 4 <= end) counters_[q] += Steps;
+                      if (group * 4 + 4 <= end) counters_[q] += kSteps;
                     }
                 });
     next_ = static_cast<std::size_t>(end % (4 * size));
@@ -258,7 +258,7 @@ class PhiloxEngine final : public Engine {
 
 // ---- MT19937 and Sobol sequences: each number is made of one of 32 or 64 bits ----
 template <class Word>
-struct Conversion {
+struct SobolConversion {
   [[nodiscard]] float uniform(Word x) const {
     return uniform_of(static_cast<unsigned>(x >> (sizeof(Word) * 8 - 32)));
   }
@@ -290,19 +290,27 @@ struct Conversion {
     }
   }
 };
-struct MersenneConversion : Conversion<std::uint32_t> {
+struct MersenneConversion {
   [[nodiscard]] float uniform(std::uint32_t x) const {
     return static_cast<float>(uniform_double(x));
+  }
+  [[nodiscard]] float normal(std::uint32_t x) const {
+    return inverse_normal(static_cast<unsigned>(x));
+  }
+  [[nodiscard]] double normal_double(std::uint32_t x) const {
+    return inverse_normal_double(static_cast<unsigned>(x));
   }
   [[nodiscard]] double uniform_double(std::uint32_t x) const {
     return x * kUnitDouble + kUnitDouble / 2;
   }
-  [[nodiscard]] unsigned poisson(std::uint32_t x, const Draw& draw) const {
-    if (draw.poisson) return draw.poisson->value(uniform_double(x));
+  [[nodiscard]] unsigned poisson(std::uint32_t bits, const Draw& draw) const {
+    if (draw.poisson) return draw.poisson->value(uniform_double(bits));
     const auto mean = static_cast<float>(draw.mean);  // in float throughout
     const float spread = std::sqrt(mean);
-    const float sum = draw.on_host ? spread * normal(x) + mean : std::fma(spread, normal(x), mean);
-    return static_cast<unsigned>(sum + 0.5F);
+    const float x =
+        draw.on_host ? spread * normal(bits) + mean : std::fma(spread, normal(bits), mean);
+    const float above = x + 0.5F;
+    return static_cast<unsigned>(above);
   }
 };
 
@@ -377,7 +385,7 @@ class SobolEngine final : public Engine {
         const std::size_t dimension = from / each;
         const std::size_t part = std::min({bits.size(), to - from, (dimension + 1) * each - from});
         fill(dimension, next_ + from % each, part, bits.data());
-        convert(draw, bits.data(), part, out, from, Conversion<Word>{});
+        convert(draw, bits.data(), part, out, from, SobolConversion<Word>{});
         from += part;
       }
     });

@@ -138,8 +138,18 @@ curandStatus_t make_engine_of(curandGenerator_st& generator) {
   return CURAND_STATUS_SUCCESS;
 }
 
-curandStatus_t generate(const char* name, curandGenerator_t generator, Draw draw, void* out,
-                        std::size_t count, std::size_t size) try {
+// The status of work that may run out of the host's memory.
+template <class Do>
+curandStatus_t status_of(const Do& work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return CURAND_STATUS_ALLOCATION_FAILED;
+  }
+}
+
+curandStatus_t draw_into(const char* name, curandGenerator_t generator, Draw draw, void* out,
+                         std::size_t count, std::size_t size) {
   if (generator == nullptr) return CURAND_STATUS_NOT_INITIALIZED;
   const std::scoped_lock lock(generator->mutex);
   const random_numbers::Settings& settings = generator->settings;
@@ -163,23 +173,25 @@ curandStatus_t generate(const char* name, curandGenerator_t generator, Draw draw
       name, generator->stream,
       std::make_unique<Work>(Work{generator->engine, std::move(draw), count, out, false}),
       count * size);
-} catch (const std::bad_alloc&) {
-  return CURAND_STATUS_ALLOCATION_FAILED;
+}
+curandStatus_t generate(const char* name, curandGenerator_t generator, const Draw& draw, void* out,
+                        std::size_t count, std::size_t size) {
+  return status_of([&] { return draw_into(name, generator, draw, out, count, size); });
 }
 
 curandStatus_t generate_poisson(curandGenerator_t generator, unsigned* out, std::size_t count,
-                                double mean) try {
+                                double mean) {
   if (generator == nullptr) return CURAND_STATUS_NOT_INITIALIZED;
   if (!(mean > 0)) return CURAND_STATUS_OUT_OF_RANGE;
-  Draw draw{Kind::kPoisson, mean, 1, false, nullptr};
   // Sobol sequences of 32 bits are looked up as long as there is room for a table.
   const curandRngType type = generator->settings.type;
   const bool looks_up = type == CURAND_RNG_QUASI_DEFAULT || type == CURAND_RNG_QUASI_SOBOL32;
-  if (mean <= (looks_up ? 1e7 : 4000))
-    draw.poisson = std::make_shared<random_numbers::PoissonTable>(mean);
-  return generate("curandGeneratePoisson", generator, std::move(draw), out, count, sizeof(*out));
-} catch (const std::bad_alloc&) {
-  return CURAND_STATUS_ALLOCATION_FAILED;
+  return status_of([&] {
+    Draw draw{Kind::kPoisson, mean, 1, false, nullptr};
+    if (mean <= (looks_up ? 1e7 : 4000))
+      draw.poisson = std::make_shared<random_numbers::PoissonTable>(mean);
+    return draw_into("curandGeneratePoisson", generator, draw, out, count, sizeof(*out));
+  });
 }
 
 bool allows(curandRngType type, curandOrdering ordering) {
@@ -226,10 +238,10 @@ curandStatus_t no_scrambles(const char* name) {
 #pragma GCC visibility push(default)
 
 curandStatus_t curandCreateGenerator(curandGenerator_t* generator, curandRngType_t type) {
-  return create(generator, type, false);
+  return status_of([&] { return create(generator, type, false); });
 }
 curandStatus_t curandCreateGeneratorHost(curandGenerator_t* generator, curandRngType_t type) {
-  return create(generator, type, true);
+  return status_of([&] { return create(generator, type, true); });
 }
 curandStatus_t curandDestroyGenerator(curandGenerator_t generator) {
   if (generator == nullptr) return CURAND_STATUS_NOT_INITIALIZED;
@@ -303,12 +315,10 @@ curandStatus_t curandSetQuasiRandomGeneratorDimensions(curandGenerator_t generat
   generator->engine.reset();
   return CURAND_STATUS_SUCCESS;
 }
-curandStatus_t curandGenerateSeeds(curandGenerator_t generator) try {
+curandStatus_t curandGenerateSeeds(curandGenerator_t generator) {
   if (generator == nullptr) return CURAND_STATUS_NOT_INITIALIZED;
   const std::scoped_lock lock(generator->mutex);
-  return make_engine_of(*generator);
-} catch (const std::bad_alloc&) {
-  return CURAND_STATUS_ALLOCATION_FAILED;
+  return status_of([&] { return make_engine_of(*generator); });
 }
 
 curandStatus_t curandGenerate(curandGenerator_t generator, unsigned int* out, size_t count) {
