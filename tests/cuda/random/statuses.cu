@@ -1,5 +1,6 @@
 // Statuses of wrong calls, streams and graphs of cuRAND's functions of the host.
 #include <curand.h>
+#include <curand_kernel.h>
 
 #include <cstdio>
 #include <vector>
@@ -14,7 +15,41 @@ static bool right = true;
     }                                                                 \
   } while (0)
 
+template <class State>
+__global__ void draws(curandDiscreteDistribution_t distribution, unsigned* out) {
+  State s;
+  curand_init(5ull, (unsigned long long)threadIdx.x, 0ull, &s);
+  out[threadIdx.x] = curand_discrete(&s, distribution);
+}
+
+// The first numbers of the generator's first sequences are those that kernels draw of these.
+template <class State>
+static void distributions(curandRngType type) {
+  unsigned* d;
+  IS(cudaMalloc(&d, 512 * 4), 0);
+  std::vector<unsigned> one(256), other(256);
+  curandDiscreteDistribution_t distribution;
+  curandGenerator_t g;
+  for (double mean : {0.5, 100., 3000.}) {
+    IS(curandCreatePoissonDistribution(mean, &distribution), 0);
+    draws<State><<<1, 256>>>(distribution, d);
+    IS(curandDestroyDistribution(distribution), 0);
+    IS(curandCreateGenerator(&g, type), 0);
+    IS(curandSetPseudoRandomGeneratorSeed(g, 5), 0);
+    IS(curandGeneratePoisson(g, d + 256, 256, mean), 0);
+    IS(curandDestroyGenerator(g), 0);
+    IS(cudaMemcpy(one.data(), d, 1024, cudaMemcpyDeviceToHost), 0);
+    IS(cudaMemcpy(other.data(), d + 256, 1024, cudaMemcpyDeviceToHost), 0);
+    IS(one == other, true);
+  }
+  IS(cudaFree(d), 0);
+}
+
 int main() {
+  distributions<curandStateXORWOW_t>(CURAND_RNG_PSEUDO_XORWOW);
+  distributions<curandStateMRG32k3a_t>(CURAND_RNG_PSEUDO_MRG32K3A);
+  curandDiscreteDistribution_t none;
+  IS(curandCreatePoissonDistribution(0, &none), CURAND_STATUS_OUT_OF_RANGE);
   unsigned* d;
   const size_t n = 1000;
   IS(cudaMalloc(&d, n * 4), 0);

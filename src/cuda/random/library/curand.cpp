@@ -367,6 +367,40 @@ curandStatus_t curandGeneratePoissonMethod(curandGenerator_t generator, unsigned
   return generate_poisson(generator, out, count, lambda);
 }
 
+curandStatus_t curandCreatePoissonDistribution(double lambda,
+                                               curandDiscreteDistribution_t* distribution) {
+  if (!(lambda > 0 && lambda <= 400000)) return CURAND_STATUS_OUT_OF_RANGE;
+  return status_of([&] {
+    const random_numbers::PoissonTable table(lambda);
+    const std::size_t thresholds = table.threshold.size() * sizeof(double);
+    const std::size_t others = table.other.size() * sizeof(unsigned);
+    void* place = nullptr;
+    if (cudaMalloc(&place, sizeof(**distribution) + thresholds + others) != cudaSuccess)
+      return CURAND_STATUS_ALLOCATION_FAILED;
+    auto* bytes = static_cast<char*>(place);
+    const curandDiscreteDistribution_st made{
+        table.least, static_cast<unsigned>(table.threshold.size()),
+        reinterpret_cast<const double*>(bytes + sizeof(made)),
+        reinterpret_cast<const unsigned*>(bytes + sizeof(made) + thresholds)};
+    const auto put = [](void* to, const void* from, std::size_t size) {
+      return cudaMemcpy(to, from, size, cudaMemcpyHostToDevice) == cudaSuccess;
+    };
+    if (!put(bytes, &made, sizeof(made)) ||
+        !put(bytes + sizeof(made), table.threshold.data(), thresholds) ||
+        !put(bytes + sizeof(made) + thresholds, table.other.data(), others)) {
+      cudaFree(place);
+      return CURAND_STATUS_PREEXISTING_FAILURE;
+    }
+    *distribution = static_cast<curandDiscreteDistribution_t>(place);
+    return CURAND_STATUS_SUCCESS;
+  });
+}
+curandStatus_t curandDestroyDistribution(curandDiscreteDistribution_t distribution) {
+  if (distribution == nullptr) return CURAND_STATUS_NOT_INITIALIZED;
+  return cudaFree(distribution) == cudaSuccess ? CURAND_STATUS_SUCCESS
+                                               : CURAND_STATUS_PREEXISTING_FAILURE;
+}
+
 curandStatus_t curandGetDirectionVectors32(curandDirectionVectors32_t* vectors[],
                                            curandDirectionVectorSet_t set) {
   if (set == CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6)

@@ -84,6 +84,12 @@ typedef enum curandMethod curandMethod_t;
 typedef unsigned int curandDirectionVectors32_t[32];
 typedef unsigned long long curandDirectionVectors64_t[64];
 typedef struct curandGenerator_st* curandGenerator_t;
+// In a device's memory: columns of a table, and what their values are (curand_discrete).
+struct curandDiscreteDistribution_st {
+  unsigned int least, columns;
+  const double* threshold;
+  const unsigned int* other;
+};
 typedef struct curandDiscreteDistribution_st* curandDiscreteDistribution_t;
 
 #ifdef __cplusplus
@@ -133,6 +139,10 @@ TORCHPORT_CURAND curandStatus_t curandGeneratePoisson(curandGenerator_t generato
 TORCHPORT_CURAND curandStatus_t curandGeneratePoissonMethod(curandGenerator_t generator,
                                                             unsigned int* out, size_t count,
                                                             double lambda, curandMethod_t method);
+TORCHPORT_CURAND curandStatus_t
+curandCreatePoissonDistribution(double lambda, curandDiscreteDistribution_t* distribution);
+TORCHPORT_CURAND curandStatus_t
+curandDestroyDistribution(curandDiscreteDistribution_t distribution);
 TORCHPORT_CURAND curandStatus_t curandGetDirectionVectors32(curandDirectionVectors32_t* vectors[],
                                                             curandDirectionVectorSet_t set);
 TORCHPORT_CURAND curandStatus_t curandGetDirectionVectors64(curandDirectionVectors64_t* vectors[],
