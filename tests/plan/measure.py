@@ -42,6 +42,10 @@ def main() -> None:
     out, program, *arguments = sys.argv[1:]
     import torch
 
+    if torch.version.cuda is None or os.environ.get("TORCHPORT_VIRTUAL"):
+        import torchvision_operators
+
+        names = torchvision_operators.name()  # noqa: F841
     torch.cuda.init()
     torch.empty(1, device="cuda")
     torch.cuda.synchronize()
