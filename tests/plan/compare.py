@@ -58,11 +58,14 @@ def main() -> int:
     parser.add_argument("--only", default="")
     parser.add_argument("--write", type=Path)
     options = parser.parse_args()
-    recorded = {path.name.split(".json")[0]: path for path in sorted((HERE / "recorded").glob("*.gz"))}
+    recorded = {
+        path.name.split(".json")[0]: path for path in sorted((HERE / "recorded").glob("*.gz"))
+    }
     chosen = {name: read(path) for name, path in recorded.items() if options.only in name}
     with ThreadPoolExecutor(2) as pool:
         running = {
-            name: pool.submit(planned, name, real, options.packages) for name, real in chosen.items()
+            name: pool.submit(planned, name, real, options.packages)
+            for name, real in chosen.items()
         }
         found = {name: future.result() for name, future in running.items()}
     rows = ["| program | allocated, real | planned | | reserved, real | planned | |",

@@ -61,7 +61,13 @@ def main() -> None:
     places: dict[str, int] = {}
     events = []
     for one in trace:
-        sign = {"alloc": "+", "free_requested": "-", "segment_alloc": "S", "segment_free": "s", "oom": "!"}
+        sign = {
+            "alloc": "+",
+            "free_requested": "-",
+            "segment_alloc": "S",
+            "segment_free": "s",
+            "oom": "!",
+        }
         if one["action"] in sign:
             at = places.setdefault(place(one.get("frames", [])), len(places))
             events.append([sign[one["action"]], one["size"], at])

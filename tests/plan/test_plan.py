@@ -113,7 +113,9 @@ def test_a_plan_says_who_holds_the_memory(program: Path) -> None:
     assert held["optimizer states"] == pytest.approx(2 * WEIGHTS, rel=1e-4)
     states = [row for row in device["rows"] if row["holds"] == "optimizer states"]
     assert {row["line"] for row in states} == {"train.py:12"}
-    assert [one["line"] for one in plan["missing_values"] if one["kind"] == "read"] == ["train.py:14"]
+    assert [one["line"] for one in plan["missing_values"] if one["kind"] == "read"] == [
+        "train.py:14"
+    ]
     # Values that are not there are 0, and said to be.
     assert run.stdout.count("loss 0.0") == 2
     text = torchport("plan", *PROFILE, "train.py", folder=program.parent).stdout
@@ -207,7 +209,9 @@ def test_wrong_words(program: Path, words: list[str], said: str) -> None:
 
 
 def test_a_program_that_fails_by_itself(tmp_path: Path) -> None:
-    (tmp_path / "broken.py").write_text("import torch\ntorch.zeros(8).cuda()\nraise SystemExit(7)\n")
+    (tmp_path / "broken.py").write_text(
+        "import torch\ntorch.zeros(8).cuda()\nraise SystemExit(7)\n"
+    )
     run = torchport("plan", "broken.py", folder=tmp_path)
     assert run.returncode == 7
     (tmp_path / "host.py").write_text("print('no device')\n")
