@@ -37,7 +37,10 @@ OPTIONS = {
     "TORCH_CUDA_ARCH_LIST": "9.0",
 }
 # What the host's <cmath> has since C++20 is defined in nerfacc, too, so that nvcc refuses it there.
-OWN_OPTIONS = {"nerfacc": {"NVCC_FLAGS": "-std=c++17"}}
+OWN_OPTIONS = {
+    "deepspeed": {"DS_BUILD_FUSED_ADAM": "1", "DS_BUILD_FUSED_LION": "1", "DS_ENABLE_NINJA": "1"},
+    "nerfacc": {"NVCC_FLAGS": "-std=c++17"},
+}
 # Packages that import others of them.
 NEEDS = {"torch-sparse": ("torch-scatter",)}
 pytestmark = pytest.mark.skipif(
