@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-
 HERE = Path(__file__).parent
 TORCHPORT = Path(os.environ.get("TORCHPORT_BINARY", Path(sys.executable).parent / "torchport"))
 PROGRAMS = HERE / "programs"

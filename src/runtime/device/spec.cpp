@@ -104,7 +104,7 @@ base::Result<Spec> parse_spec(std::string_view text) {
       if (!random) return tl::unexpected<base::Error>(random.error());
       spec->random = *random;
     } else if (key == "data") {
-      const auto bytes = base::parse_size(value);
+      const auto bytes = value == "0" ? base::Result<std::uint64_t>(0) : base::parse_size(value);
       if (!bytes) return tl::unexpected<base::Error>(bytes.error());
       spec->data = *bytes;
     } else {

@@ -1,8 +1,10 @@
 #include "runtime/virtual/core/phantom.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstring>
 #include <mutex>
 #include <unordered_map>
 
@@ -63,11 +65,18 @@ void release(void* begin) {
   const auto found = all.bytes.find(begin);
   if (found == all.bytes.end()) return;
   // The addresses stay, and read as zeros again. Blocks begin at multiples of 512 bytes: what lies
-  // beside it in its first and last page is of others.
+  // beside it in its first and last page is of others, so that its own part there is cleared.
   constexpr std::uintptr_t kPage = 4096;
   const auto at = reinterpret_cast<std::uintptr_t>(begin);
   const std::uintptr_t first = (at + kPage - 1) / kPage * kPage;
   const std::uintptr_t end = (at + found->second) / kPage * kPage;
+  const auto clear = [](std::uintptr_t from, std::uintptr_t to) {
+    if (from < to)
+      std::memset(reinterpret_cast<void*>(from), 0,
+                  to - from);  // NOLINT(performance-no-int-to-ptr)
+  };
+  clear(at, std::min(first, at + found->second));
+  clear(std::max(first, end), at + found->second);
   if (first < end)
     madvise(reinterpret_cast<void*>(first), end - first,  // NOLINT(performance-no-int-to-ptr)
             MADV_DONTNEED);

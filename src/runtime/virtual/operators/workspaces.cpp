@@ -161,6 +161,12 @@ WorkspaceBlocks copy_in_columns(const IValue* arguments) {
   return {information, bytes_for(matrices.numel(), matrices.scalar_type())};
 }
 
+// normal(Tensor mean, float std) in DistributionTemplates.h: a tensor of the deviations
+WorkspaceBlocks deviations(const IValue* arguments) {
+  const Tensor& mean = arguments[0].toTensor();
+  return {bytes_for(mean.numel(), mean.scalar_type())};
+}
+
 // By the name with its overload.
 const std::unordered_map<std::string_view, Workspace>& workspaces() {
   static const std::unordered_map<std::string_view, Workspace> kWorkspaces = {
@@ -189,6 +195,7 @@ const std::unordered_map<std::string_view, Workspace>& workspaces() {
       {"aten::nanmedian", &bytes_of_median},
       {"aten::nansum", &converted_for_reduction<3>},
       {"aten::native_group_norm", &fused_parameters},
+      {"aten::normal.Tensor_float", &deviations},
       {"aten::prod", &converted_for_reduction<1>},
       {"aten::prod.dim_int", &converted_for_reduction<3>},
       {"aten::renorm", &norms_and_factors},

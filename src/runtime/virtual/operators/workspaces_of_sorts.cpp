@@ -12,6 +12,7 @@
 
 #include "runtime/virtual/core/alias.h"
 #include "runtime/virtual/core/kernel.h"
+#include "runtime/virtual/without_data/meta_aliases.h"
 
 namespace torchport::vdev {
 
@@ -109,8 +110,9 @@ bool is_mask(const Tensor& index) {
   return index.defined() && (index.scalar_type() == at::kBool || index.scalar_type() == at::kByte);
 }
 
-// The elements of a mask of a device that are set.
+// The elements of a mask of a device that are set: all, if their values are not there.
 std::int64_t count_of(const Tensor& mask) {
+  if (lacks_data(mask)) return mask.numel();
   const at::AutoDispatchBelowADInplaceOrView below;
   Aliases aliases;
   const Tensor whole = aliases.of(mask).contiguous();

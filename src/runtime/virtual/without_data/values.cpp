@@ -1,6 +1,7 @@
 #include "runtime/virtual/without_data/values.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <map>
@@ -10,12 +11,17 @@
 #include <tuple>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include <ATen/ExpandUtils.h>
 #include <ATen/core/List.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
+#include <ATen/ops/_sparse_coo_tensor_unsafe.h>
+#include <ATen/ops/argmax.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/topk.h>
 #include <ATen/ops/zeros.h>
 #include <nlohmann/json.hpp>
 #include <torch/library.h>
@@ -83,13 +89,27 @@ bool all_selected(Stack* stack, std::size_t first) {
   return true;
 }
 
-// unique: (values, where each element is, counts)
-bool all_unique(Stack* stack, std::size_t first) {
+// (values, where each element is, counts)
+void leave_unique(Stack* stack, std::size_t first, bool finds_inverse, bool counts) {
   const Tensor self = (*stack)[first].toTensor();
+  const std::array<std::int64_t, 1> none{0};
+  const std::array<std::int64_t, 1> all{self.numel()};
   leave(stack, first,
-        {IValue(zeros({self.numel()}, self, self.scalar_type())),
-         IValue(zeros(self.sizes(), self, at::kLong)),
-         IValue(zeros({self.numel()}, self, at::kLong))});
+        {IValue(zeros(all, self, self.scalar_type())),
+         IValue(zeros(finds_inverse ? self.sizes() : at::IntArrayRef(none), self, at::kLong)),
+         IValue(zeros(counts ? all : none, self, at::kLong))});
+}
+
+// _unique2(self, sorted, return_inverse, return_counts)
+bool all_unique(Stack* stack, std::size_t first) {
+  leave_unique(stack, first, (*stack)[first + 2].toBool(), (*stack)[first + 3].toBool());
+  return true;
+}
+
+// unique_consecutive(self, return_inverse, return_counts, dim)
+bool all_apart(Stack* stack, std::size_t first) {
+  if (!(*stack)[first + 3].isNone()) return false;
+  leave_unique(stack, first, (*stack)[first + 1].toBool(), (*stack)[first + 2].toBool());
   return true;
 }
 
@@ -116,6 +136,72 @@ bool index_by_numbers(Stack* stack, std::size_t first) {
   return false;
 }
 
+// repeat_interleave(Tensor repeats, *, SymInt? output_size): each element once, if the size is not
+// given.
+bool each_once(Stack* stack, std::size_t first) {
+  const Tensor repeats = (*stack)[first].toTensor();
+  const IValue& given = (*stack)[first + 1];
+  const std::int64_t count = given.isNone() ? repeats.numel() : given.toInt();
+  leave(stack, first, {IValue(zeros({count}, repeats, repeats.scalar_type()))});
+  return true;
+}
+
+// A sparse tensor of all elements of `self`.
+Tensor with_all_elements(const Tensor& self, std::int64_t sparse_dim) {
+  const auto sizes = self.sizes();
+  const auto sparse = sizes.slice(0, static_cast<std::size_t>(sparse_dim));
+  const std::int64_t count = c10::multiply_integers(sparse);
+  std::vector<std::int64_t> of_values(sizes.begin() + sparse_dim, sizes.end());
+  of_values.insert(of_values.begin(), count);
+  const Tensor indices = zeros({sparse_dim, count}, self, at::kLong);
+  const Tensor values = zeros(of_values, self, self.scalar_type());
+  return at::_sparse_coo_tensor_unsafe(indices, values, sizes, values.options().layout(at::kSparse),
+                                       true);
+}
+
+// _to_sparse(self, sparse_dim)
+bool all_in_dims(Stack* stack, std::size_t first) {
+  const Tensor self = (*stack)[first].toTensor();
+  const std::int64_t dims = (*stack)[first + 1].toInt();
+  if (dims < 1 || dims > self.dim()) return false;
+  leave(stack, first, {IValue(with_all_elements(self, dims))});
+  return true;
+}
+
+// _to_sparse(self, *, layout, blocksize, dense_dim)
+bool all_in_layout(Stack* stack, std::size_t first) {
+  const Tensor self = (*stack)[first].toTensor();
+  const auto layout = (*stack)[first + 1].toOptional<at::Layout>();
+  const std::int64_t dense = (*stack)[first + 3].isNone() ? 0 : (*stack)[first + 3].toInt();
+  if (layout.value_or(at::kSparse) != at::kSparse || dense < 0 || dense >= self.dim()) return false;
+  leave(stack, first, {IValue(with_all_elements(self, self.dim() - dense))});
+  return true;
+}
+
+// multinomial(self, num_samples, replacement, generator), by the largest quotients
+// (Distributions.cpp) if it draws once or without replacement. What is checked of the weights is
+// not there.
+bool drawn_by_quotients(Stack* stack, std::size_t first) {
+  const Tensor self = (*stack)[first].toTensor();
+  const std::int64_t count = (*stack)[first + 1].toInt();
+  const bool replaces = (*stack)[first + 2].toBool();
+  if ((replaces && count != 1) || self.dim() < 1 || self.dim() > 2 || count < 1 ||
+      !at::isFloatingType(self.scalar_type()) || (!replaces && count > self.size(-1)))
+    return false;
+  Tensor drawn = at::empty({0}, self.options().dtype(at::kLong));
+  const Tensor quotients = at::empty_like(self);
+  drawn = count == 1 ? at::argmax(quotients, -1, true) : std::get<1>(at::topk(quotients, count));
+  leave(stack, first, {IValue(std::move(drawn))});
+  return true;
+}
+
+// roll(self, shifts, dims): CUDA rolls one dimension after the other.
+bool rolls_several(const IValue* arguments) {
+  const std::size_t shifts = arguments[1].toIntVector().size();
+  const std::size_t dims = arguments[2].toIntVector().size();
+  return dims == 0 ? shifts == 1 : shifts == dims && dims > 1;
+}
+
 // A copy between the host and a device, or one whose values are not there.
 bool copy(Stack* stack, std::size_t first) {
   Tensor self = (*stack)[first].toTensor();
@@ -132,12 +218,22 @@ bool copy(Stack* stack, std::size_t first) {
 
 const std::unordered_map<std::string_view, ValueRule>& rules() {
   static const std::unordered_map<std::string_view, ValueRule> kRules = {
+      {"aten::_is_all_true", {.one_results = true}},
       {"aten::_local_scalar_dense", {true, &number}},
+      {"aten::_to_sparse", {true, &all_in_layout}},
+      {"aten::_to_sparse.sparse_dim", {true, &all_in_dims}},
+      {"aten::all", {.one_results = true}},
+      {"aten::all.dim", {.one_results = true}},
+      {"aten::all.dims", {.one_results = true}},
       {"aten::equal", {true, &yes}},
       {"aten::nonzero", {true, &all_elements}},
       {"aten::masked_select", {true, &all_selected}},
+      {"aten::min", {.one_results = true}},
+      {"aten::multinomial", {false, &drawn_by_quotients}},
+      {"aten::repeat_interleave.Tensor", {true, &each_once}},
+      {"aten::roll", {.calls_others = &rolls_several}},
       {"aten::_unique2", {true, &all_unique}},
-      {"aten::unique_consecutive", {true, &all_unique}},
+      {"aten::unique_consecutive", {true, &all_apart}},
       {"aten::index.Tensor", {false, &index_by_numbers}},
       {"aten::copy_", {false, &copy}},
       {"aten::_cudnn_rnn", {.computes = true}},

@@ -1,13 +1,15 @@
 // What a program gets that asks for values which are not there, and the account of such questions.
 //
-// The rules: a number that is read is 0; a result whose size depends on values is as large as it
-// can be (each element of a mask is chosen, each element is unique), so that a plan never has less
-// memory than the real program; tensors small enough to have data that are computed from what is
-// not there are 0, and count as made up wherever they go.
+// The rules: a number that is read is 0; all() is true and min() is 1, since programs ask them what
+// goes well; a result whose size depends on values is as large as it can be (each element of a mask
+// is chosen, each element is unique), so that a plan never has less memory than the real program;
+// tensors small enough to have data that are computed from what is not there are 0, and count as
+// made up wherever they go.
 #pragma once
 
 #include <cstddef>
 
+#include <ATen/core/ivalue.h>
 #include <ATen/core/operator_name.h>
 #include <ATen/core/stack.h>
 
@@ -20,6 +22,10 @@ struct ValueRule {
   // It is computed on zeros although there is a meta kernel, which does not know what a device
   // keeps for the backward pass.
   bool computes = false;
+  // Whether the device's kernel does nothing for such a call but call other operators; null if that
+  // never is so.
+  bool (*calls_others)(const c10::IValue* arguments) = nullptr;
+  bool one_results = false;  // results that are small enough to have data are 1
 };
 
 // The rule of an operator; null if it has none. Thread safe.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/ExpandUtils.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/List.h>
 #include <ATen/core/ivalue.h>
@@ -24,6 +25,7 @@
 #include "runtime/virtual/core/typed_kernel.h"
 #include "runtime/virtual/operators/workspaces.h"
 #include "runtime/virtual/without_data/meta_aliases.h"
+#include "runtime/virtual/without_data/meta_results.h"
 #include "runtime/virtual/without_data/values.h"
 
 namespace torchport::vdev {
@@ -38,6 +40,7 @@ using torch::jit::Stack;
 
 // What the arguments of a call have.
 struct Data {
+  c10::DeviceIndex device = -1;
   bool lacks = false;    // one has no values
   bool made_up = false;  // the values of one are made up
   bool plain = true;     // meta tensors can stand in for all
@@ -47,8 +50,10 @@ Data data_of(const IValue* arguments, std::size_t count) {
   Data data;
   const auto ask = [&](const Tensor& tensor) {
     if (!tensor.defined()) return;
+    if (data.device < 0 && is_virtual(tensor.device())) data.device = tensor.device().index();
     data.plain = data.plain && MetaAliases::is_plain(tensor);
-    data.lacks = data.lacks || lacks_data(tensor);
+    // A tensor without elements lacks none of them.
+    data.lacks = data.lacks || (tensor.sym_numel() != 0 && lacks_data(tensor));
     data.made_up = data.made_up || is_made_up(tensor);
   };
   for (std::size_t i = 0; i < count; ++i) observer::each_tensor(arguments[i], ask);
@@ -90,6 +95,20 @@ IValue from_meta(const IValue& value, MetaAliases& aliases) {
   return value;
 }
 
+// Whether an operator writes its first argument and may not give it other sizes.
+bool is_in_place(const c10::OperatorHandle& op) {
+  // CUDA's addbmm_ gives a tensor that it expands the sizes of the result.
+  static const std::unordered_set<std::string_view> kResize = {
+      "aten::resize_", "aten::resize_as_", "aten::resize_as_sparse_", "aten::_resize_output_",
+      "aten::addbmm_"};
+  const auto& schema = op.schema();
+  return schema.name().ends_with('_') && !kResize.contains(schema.name()) &&
+         !op.hasTag(at::Tag::inplace_view) && !schema.arguments().empty() &&
+         schema.arguments()[0].type()->str() == "Tensor" &&
+         schema.arguments()[0].alias_info() != nullptr &&
+         schema.arguments()[0].alias_info()->isWrite();
+}
+
 class WithoutDataKernel final : public c10::OperatorKernel {
  public:
   WithoutDataKernel(const c10::OperatorHandle& op, c10::SafeKernelFunction below)
@@ -97,7 +116,10 @@ class WithoutDataKernel final : public c10::OperatorKernel {
         check_(op.schema(), Runtime::get().kind().dense),
         blas_(blas_use_of(op.schema().name())),
         workspace_(workspace_of(op.operator_name(), DispatchKey::CPU)),
-        rule_(value_rule_of(op.operator_name())) {
+        rule_(value_rule_of(op.operator_name())),
+        result_rule_(meta_result_rule_of(op.operator_name())),
+        in_place_(is_in_place(op)),
+        iterates_(op.hasTag(at::Tag::pointwise)) {
     const auto& arguments = op.schema().arguments();
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       const c10::AliasInfo* alias = arguments[i].alias_info();
@@ -118,7 +140,11 @@ class WithoutDataKernel final : public c10::OperatorKernel {
     check_(stack->data() + first);
     if (rule_ != nullptr) {
       if (rule_->reads) note_read(op.operator_name());
-      if (rule_->instead != nullptr && rule_->instead(stack, first)) return;
+      if (rule_->calls_others != nullptr && rule_->calls_others(stack->data() + first)) {
+        below_.callBoxed(op, keys, stack);
+        return;
+      }
+      if (rule_->instead != nullptr && does_instead(stack, first, data.device)) return;
     }
     const bool by_below = rule_ != nullptr && rule_->computes;
     if (data.plain && !by_below && by_meta(op, stack, first, count)) return;
@@ -128,6 +154,39 @@ class WithoutDataKernel final : public c10::OperatorKernel {
   }
 
  private:
+  // Follows the rule, if it is its call. What CUDA's kernel works in is there beside the results.
+  bool does_instead(Stack* stack, std::size_t first, c10::DeviceIndex device) const {
+    const auto taken =
+        workspace_ == nullptr ? Workspaces() : Workspaces(workspace_(stack->data() + first));
+    // Autograd has already seen this call.
+    const at::AutoDispatchBelowADInplaceOrView below;
+    if (!rule_->instead(stack, first)) return false;
+    const auto held = take_workspaces(taken, device);
+    return true;
+  }
+
+  // Raises what TensorIterator raises for a tensor that is read and written and has other sizes
+  // than the result. Many meta kernels would give it these sizes.
+  void check_sizes_of_written(const IValue* arguments, std::size_t count) const {
+    if (!iterates_ || written_.size() != 1 || !arguments[written_[0]].isTensor()) return;
+    const Tensor& written = arguments[written_[0]].toTensor();
+    bool is_read = in_place_;
+    std::vector<std::int64_t> sizes;
+    for (std::size_t i = 0; i < count; ++i) {
+      if ((i == written_[0] && !in_place_) || !arguments[i].isTensor()) continue;
+      const Tensor& read = arguments[i].toTensor();
+      if (!read.defined()) continue;
+      is_read = is_read || read.is_same(written);
+      sizes = at::infer_size(sizes, read.sizes());
+    }
+    if (is_read) check_same_sizes(written.sizes(), sizes);
+  }
+
+  static void check_same_sizes(at::IntArrayRef own, at::IntArrayRef of_result) {
+    TORCH_CHECK(own == of_result, "output with shape ", own, " doesn't match the broadcast shape ",
+                of_result);
+  }
+
   // Whether the meta kernel did it: then the results are on the stack, else the arguments.
   bool by_meta(const c10::OperatorHandle& op, Stack* stack, std::size_t first,
                std::size_t count) const {
@@ -135,6 +194,7 @@ class WithoutDataKernel final : public c10::OperatorKernel {
     const std::vector<IValue> given(from, stack->end());
     const auto taken = workspace_ == nullptr ? Workspaces() : Workspaces(workspace_(given.data()));
     const BlasUse blas = blas_ == BlasUse::kNone ? blas_ : blas_use(blas_, given.data());
+    check_sizes_of_written(given.data(), count);
     MetaAliases aliases;
     for (std::size_t i = 0; i < count; ++i) {
       IValue& value = (*stack)[first + i];
@@ -142,10 +202,14 @@ class WithoutDataKernel final : public c10::OperatorKernel {
     }
     c10::SmallVector<IValue, 4> written;
     for (const std::size_t i : written_) written.push_back((*stack)[first + i]);
+    std::vector<IValue> meta;
+    if (result_rule_ != nullptr)
+      meta.assign(stack->begin() + static_cast<std::ptrdiff_t>(first), stack->end());
     try {
       // Autograd has already seen this call, so nothing below is recorded or tracked as a view.
       const at::AutoDispatchBelowADInplaceOrView below;
       op.redispatchBoxed(DispatchKeySet(DispatchKey::Meta), stack);
+      if (result_rule_ != nullptr) result_rule_(meta.data(), stack->data() + first);
     } catch (const c10::NotImplementedError&) {
       restore(given, stack, first);
       return false;
@@ -160,6 +224,7 @@ class WithoutDataKernel final : public c10::OperatorKernel {
       restore(given, stack, first);
       return false;
     }
+    if (in_place_) check_same_sizes(given[0].toTensor().sizes(), written[0].toTensor().sizes());
     for (const IValue& value : written)
       observer::each_tensor(value, [&](const Tensor& one) { aliases.write_back(one); });
     c10::SmallVector<c10::DataPtr, 2> held;
@@ -167,6 +232,7 @@ class WithoutDataKernel final : public c10::OperatorKernel {
     if (!taken.empty() && !takes_last) held = take_workspaces(taken, aliases.device());
     for (std::size_t i = stack->size() - results; i < stack->size(); ++i)
       (*stack)[i] = from_meta((*stack)[i], aliases);
+    if (rule_ != nullptr && rule_->one_results) make_one(stack->back());
     if (!taken.empty() && takes_last) held = take_if_there_is_room(taken, aliases.device());
     if (blas != BlasUse::kNone) take_blas_workspaces(blas, aliases.device());
     return true;
@@ -186,6 +252,11 @@ class WithoutDataKernel final : public c10::OperatorKernel {
     }
   }
 
+  static void make_one(const IValue& result) {
+    const at::AutoDispatchBelowADInplaceOrView below;
+    if (result.isTensor() && !lacks_data(result.toTensor())) result.toTensor().fill_(1);
+  }
+
   static void mark_results(const c10::OperatorHandle& op, const Stack& stack) {
     for (std::size_t i = stack.size() - op.schema().returns().size(); i < stack.size(); ++i)
       observer::each_tensor(stack[i], [](const Tensor& one) { mark_made_up(one); });
@@ -196,6 +267,9 @@ class WithoutDataKernel final : public c10::OperatorKernel {
   BlasUse blas_;
   Workspace workspace_;
   const ValueRule* rule_;
+  ResultRule result_rule_;
+  bool in_place_;
+  bool iterates_;  // the result has the sizes of all arguments together
   c10::SmallVector<std::size_t, 2> written_;
 };
 
