@@ -91,7 +91,7 @@ class Sound(nn.Module):
 def run(modules: list[nn.Module], losses) -> None:
     optimizers = [torch.optim.Adam(one.parameters(), lr=1e-4) for one in modules]
     for _ in range(args.steps):
-        for optimizer, loss in zip(optimizers, losses):
+        for optimizer, loss in zip(optimizers, losses, strict=True):
             optimizer.zero_grad()
             loss().backward()
             optimizer.step()
