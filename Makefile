@@ -260,6 +260,7 @@ bench: build apt-bench $(bench_stamp) ecosystem ## measure the source tool and v
 	@$(py) bench/virtual_programs.py
 	@$(py) bench/half_types.py
 	@$(py) bench/kernels.py
+	@$(py) bench/plan.py
 	@$(py) bench/observe_overhead.py
 	@$(py) bench/checkpoint_loading.py
 	@$(py) bench/deploy_modes.py
