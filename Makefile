@@ -216,6 +216,12 @@ record-device: ## record how this machine's real GPU behaves, for docs/fidelity.
 test-fidelity: build $(torch_stamp) ## compare virtual devices with the recordings of real GPUs in tests/fidelity
 	@$(py) tests/fidelity/run.py $(if $(ONLY),--only $(ONLY))
 
+# ONLY=resnet limits it.
+.PHONY: test-plan
+test-plan: build $(torch_stamp) ## plan the programs whose memory a real GPU measured, and write the table of docs/plan.md
+	@$(py) -m pip install -q --no-deps --upgrade --target build/plan -r deps/plan.txt
+	@$(py) tests/plan/compare.py --packages build/plan $(if $(ONLY),--only $(ONLY),--write docs/plan.md)
+
 .PHONY: bench-cluster
 bench-cluster: build $(torch_stamp) $(cluster_stamp) ## measure a Ray cluster of this machine against plain infer
 	@cmake --install build/release --component program --prefix build/cluster >/dev/null
@@ -254,6 +260,7 @@ bench: build apt-bench $(bench_stamp) ecosystem ## measure the source tool and v
 	@$(py) bench/virtual_programs.py
 	@$(py) bench/half_types.py
 	@$(py) bench/kernels.py
+	@$(py) bench/plan.py
 	@$(py) bench/observe_overhead.py
 	@$(py) bench/checkpoint_loading.py
 	@$(py) bench/deploy_modes.py

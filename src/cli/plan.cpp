@@ -20,8 +20,8 @@
 #include "cli/package.h"
 #include "cli/python.h"
 #include "cli/terminal.h"
-#include "devices/device_kind.h"
 #include "plan/report.h"
+#include "runtime/device/spec.h"
 
 namespace torchport::cli {
 
@@ -88,7 +88,8 @@ base::Result<plan::Plan> run_once(const PlanOptions& options, const std::string&
     status = ended->status();
   }
   if (status == kUsageError && std::filesystem::is_empty(folder->path()))
-    return base::fail(base::ErrorCode::kUsage, "the program was not started");
+    return base::fail(base::ErrorCode::kUsage,
+                      "the program ended with 2 before it used a device: there is no plan");
   return plan::read_plan(folder->path(), status);
 }
 
@@ -172,11 +173,10 @@ int run(const PlanOptions& options, std::vector<std::string> rest) {
     return fail(
         usage("nothing to plan; write `torchport plan train.py` or `torchport plan -- "
               "torchrun --nproc-per-node 8 train.py`"));
-  const std::string kind = options.devices.substr(0, options.devices.find(':'));
-  const devices::DeviceKind* description = devices::find_kind(kind);
-  for (const std::string& profile : options.profiles)
-    if (description != nullptr && devices::find_profile(*description, profile) == nullptr)
-      return fail(usage(fmt::format("`{}` is not a profile of kind {}", profile, kind)));
+  for (const std::string& profile : options.profiles) {
+    const auto spec = device::parse_spec(options.devices + ",profile=" + profile);
+    if (!spec) return fail(spec.error());
+  }
   const std::string first = options.profiles.empty() ? "" : options.profiles.front();
   if (!options.search.empty()) return search_largest(options, first, rest);
   if (options.profiles.size() > 1) return compare(options, rest);

@@ -53,9 +53,15 @@ std::vector<std::pair<std::string, std::uint64_t>> sums(const Device& device, Na
   return sorted;
 }
 
-std::string device_text(const Plan& plan, const Device& device) {
-  std::string text =
-      fmt::format("\n{}, {} of {}\n", device.name, plan.profile, size_of(plan.memory));
+// Whether a reader would learn nothing from the second.
+bool are_alike(const Device& a, const Device& b) {
+  return a.allocated == b.allocated && a.reserved == b.reserved && a.failures.empty() &&
+         b.failures.empty();
+}
+
+// `names`: of the device, and of all that are like it.
+std::string device_text(const Plan& plan, const Device& device, const std::string& names) {
+  std::string text = fmt::format("\n{}, {} of {}\n", names, plan.profile, size_of(plan.memory));
   text += fmt::format("  {:>12}  largest sum of allocated blocks (max_memory_allocated)\n",
                       size_of(device.allocated));
   text += fmt::format("  {:>12}  largest sum that PyTorch reserved (max_memory_reserved)\n",
@@ -163,7 +169,15 @@ std::string as_text(const Plan& plan) {
   if (plan.status != 0 && !plan.ran_out())
     text += fmt::format("the program failed, so that this is only what it had until then: {}\n",
                         plan.ended_by());
-  for (const Device& device : plan.devices) text += device_text(plan, device);
+  for (std::size_t i = 0; i < plan.devices.size();) {
+    std::size_t end = i + 1;
+    while (end < plan.devices.size() && are_alike(plan.devices[i], plan.devices[end])) ++end;
+    text += device_text(plan, plan.devices[i],
+                        end == i + 1 ? plan.devices[i].name
+                                     : fmt::format("{} to {}, each", plan.devices[i].name,
+                                                   plan.devices[end - 1].name));
+    i = end;
+  }
   text += missing_text(plan);
   if (plan.is_cut) text += "\nthe record of memory was too long and does not have all of it\n";
   return text;

@@ -198,6 +198,7 @@ OWN = {
     "libtorchport_observer.so",
     "libtorchport_cuda.so",
     "libtorchport_cuda_shared_memory.so",
+    "libtorchport_curand.so",
 }
 
 

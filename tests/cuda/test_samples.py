@@ -21,7 +21,6 @@ SAMPLES = Path(__file__).parent / "samples"
 HAS_CCCL = find_spec("nvidia") is not None and find_spec("nvidia.cuda_cccl") is not None
 # Thrust's headers are half a minute's work.
 LONG = {"thrust_algorithms"}
-NOT_YET = {"random_host": "the toolkit has cuRAND's functions of kernels, not those of the host"}
 
 
 def said(path: Path, what: str) -> list[str]:
@@ -38,8 +37,6 @@ def marked(path: Path) -> object:
         marks.append(pytest.mark.skipif(not HAS_CCCL, reason=f"needs {said(path, 'needs')[0]}"))
     if path.stem in LONG:
         marks.append(pytest.mark.long)
-    if path.stem in NOT_YET:
-        marks.append(pytest.mark.xfail(strict=True, reason=NOT_YET[path.stem]))
     return pytest.param(path.stem, marks=marks)
 
 

@@ -37,7 +37,12 @@ OPTIONS = {
     "TORCH_CUDA_ARCH_LIST": "9.0",
 }
 # What the host's <cmath> has since C++20 is defined in nerfacc, too, so that nvcc refuses it there.
-OWN_OPTIONS = {"nerfacc": {"NVCC_FLAGS": "-std=c++17"}}
+OWN_OPTIONS = {
+    "deepspeed": {"DS_BUILD_FUSED_ADAM": "1", "DS_BUILD_FUSED_LION": "1", "DS_ENABLE_NINJA": "1"},
+    "nerfacc": {"NVCC_FLAGS": "-std=c++17"},
+}
+# Packages that import others of them.
+NEEDS = {"torch-sparse": ("torch-scatter",)}
 pytestmark = pytest.mark.skipif(
     "TORCHPORT_EXTENSIONS" not in os.environ, reason="builds for minutes: make test-extensions"
 )
@@ -83,7 +88,9 @@ def toolkit(folder: Path) -> str:
     source = folder / "empty.cu"
     source.write_text("")
     # The number of the program is in what it expands, beside its headers.
-    done = subprocess.run([TORCHPORT, "nvcc", "-E", source], capture_output=True, check=True)
+    done = subprocess.run(
+        [TORCHPORT, "nvcc", "-E", source.name], cwd=folder, capture_output=True, check=True
+    )
     return hashlib.sha256(done.stdout).hexdigest()
 
 
@@ -133,6 +140,8 @@ def test_an_extension_computes_as_plain_pytorch(name: str) -> None:
     folder = built(name)
     paths = import_paths(folder)
     assert paths, "no module was built for virtual devices"
+    for other in NEEDS.get(name, ()):
+        paths += import_paths(built(other))
     program = PROGRAMS / f"check_{name.replace('-', '_')}.py"
     said = on_virtual_device(
         sys.executable,

@@ -42,6 +42,10 @@ def main() -> None:
     out, program, *arguments = sys.argv[1:]
     import torch
 
+    if torch.version.cuda is None or os.environ.get("TORCHPORT_VIRTUAL"):
+        import torchvision_operators
+
+        names = torchvision_operators.name()  # noqa: F841
     torch.cuda.init()
     torch.empty(1, device="cuda")
     torch.cuda.synchronize()
@@ -57,7 +61,13 @@ def main() -> None:
     places: dict[str, int] = {}
     events = []
     for one in trace:
-        sign = {"alloc": "+", "free_requested": "-", "segment_alloc": "S", "segment_free": "s", "oom": "!"}
+        sign = {
+            "alloc": "+",
+            "free_requested": "-",
+            "segment_alloc": "S",
+            "segment_free": "s",
+            "oom": "!",
+        }
         if one["action"] in sign:
             at = places.setdefault(place(one.get("frames", [])), len(places))
             events.append([sign[one["action"]], one["size"], at])

@@ -28,6 +28,7 @@ class Modules:
     """The names of modules by the number that the record has of them, and which one runs."""
 
     def __init__(self, torch: ModuleType) -> None:
+        self.torch = torch
         self.native = torch._ops.ops.torchport
         self.names = [""]
         self.numbers: dict[int, int] = {}
@@ -40,8 +41,8 @@ class Modules:
             if id(module) not in self.numbers:
                 self.numbers[id(module)] = len(self.names)
                 self.names.append(f"{own}.{name}" if name else own)
-        self.native.mark_memory(list(root.parameters()), "parameters")
-        self.native.mark_memory(list(root.buffers()), "parameters")
+        held = [*root.parameters(), *root.buffers()]
+        self.native.mark_memory(_tensors(held, self.torch), "parameters")
 
     def begin(self, module: Any, _: Any) -> None:
         if id(module) not in self.numbers:
@@ -56,13 +57,24 @@ class Modules:
 
 
 def _tensors(value: Any, torch: ModuleType) -> list[Any]:
+    """The tensors of a device in lists and dictionaries; of a distributed tensor, its own part."""
     if isinstance(value, torch.Tensor):
-        return [value]
+        value = getattr(value, "_local_tensor", value)
+        return [] if value.is_sparse else [value]
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
         return [tensor for one in value for tensor in _tensors(one, torch)]
     return []
+
+
+def _short(line: str) -> str:
+    """A place as a reader knows it: from the current folder, or from the folder of packages."""
+    path = Path(line)
+    for folder in [Path.cwd(), *map(Path, sys.path)]:
+        if folder != Path(folder.anchor) and path.is_relative_to(folder):
+            return str(path.relative_to(folder))
+    return line
 
 
 def _watch_optimizers(torch: ModuleType) -> None:
@@ -75,9 +87,9 @@ def _watch_optimizers(torch: ModuleType) -> None:
 
     def before(optimizer: Any, *_: Any) -> None:
         parameters = [one for group in optimizer.param_groups for one in group["params"]]
-        native.mark_memory(parameters, "parameters")
+        native.mark_memory(_tensors(parameters, torch), "parameters")
         gradients = [one.grad for one in parameters if one.grad is not None]
-        native.mark_memory([one for one in gradients if not one.is_sparse], "gradients")
+        native.mark_memory(_tensors(gradients, torch), "gradients")
         native.memory_of_step(True)
 
     def after(optimizer: Any, *_: Any) -> None:
@@ -108,7 +120,7 @@ def start(torch: ModuleType) -> None:
     sys.excepthook = note
 
     def write() -> None:
-        lines = [NOWHERE, *native.source_lines()]
+        lines = [NOWHERE, *map(_short, native.source_lines())]
         recorded = json.loads(native.recorded_memory())
         for device in recorded["devices"]:
             for row in device["rows"]:
@@ -116,6 +128,7 @@ def start(torch: ModuleType) -> None:
                 row["module"] = modules.names[row["module"]]
             for failure in device["failures"]:
                 failure["module"] = modules.names[failure["module"]]
+                failure["line"] = _short(failure["line"])
         about = json.loads(native.describe())
         for index, device in enumerate(recorded["devices"]):
             stats = json.loads(native.memory_stats(index))
@@ -126,7 +139,9 @@ def start(torch: ModuleType) -> None:
             "profile": about["profile"]["name"],
             "memory": about["memory"],
             "count": about["count"],
-            "missing_values": json.loads(native.missing_values()),
+            "missing_values": [
+                {**one, "line": _short(one["line"])} for one in json.loads(native.missing_values())
+            ],
             "seconds": time.monotonic() - began,
             "ended_by": ended_by,
         }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string_view>
 #include <system_error>
@@ -321,6 +322,9 @@ class Compilation {
     for (const std::string& one : options_.host)
       if (!one.starts_with("-W") || one.starts_with("-Wl,")) words.push_back(one);
     words.insert(words.end(), {"-o", options_.output.empty() ? "a.out" : options_.output});
+    // As nvcc does, libraries behind all objects.
+    const auto is_library = [](const std::string& one) { return one.starts_with("-l"); };
+    std::stable_partition(objects_.begin(), objects_.end(), std::not_fn(is_library));
     words.insert(words.end(), objects_.begin(), objects_.end());
     words.insert(words.end(), options_.link.begin(), options_.link.end());
     const std::string libraries = toolkit_.folder + "/lib64";

@@ -45,6 +45,11 @@ TEST_CASE("random numbers are a real CUDA device's unless the CPU's are asked fo
   CHECK(parse_spec(parse_spec("xpu,random=cpu")->text())->random == device::RandomNumbers::kCpu);
 }
 
+TEST_CASE("0 is a size of tensors that have data") {
+  CHECK(parse_spec("cuda,data=0")->data == 0);
+  CHECK(parse_spec(parse_spec("cuda,data=0")->text())->data == 0);
+}
+
 TEST_CASE("what is no device is refused with what would be right") {
   for (const char* text :
        {"tpu:1", "cuda:0", "cuda:x", "cuda:65", "cuda:2x", "mps:2", "none:1", "cuda,memory=0",

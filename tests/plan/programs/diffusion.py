@@ -11,9 +11,16 @@ from torch import nn
 class Residual(nn.Module):
     def __init__(self, inputs: int, outputs: int, steps: int) -> None:
         super().__init__()
-        self.first = nn.Sequential(nn.GroupNorm(32, inputs), nn.SiLU(), nn.Conv2d(inputs, outputs, 3, padding=1))
+        self.first = nn.Sequential(
+            nn.GroupNorm(32, inputs), nn.SiLU(), nn.Conv2d(inputs, outputs, 3, padding=1)
+        )
         self.time = nn.Linear(steps, outputs)
-        self.second = nn.Sequential(nn.GroupNorm(32, outputs), nn.SiLU(), nn.Dropout(0.1), nn.Conv2d(outputs, outputs, 3, padding=1))
+        self.second = nn.Sequential(
+            nn.GroupNorm(32, outputs),
+            nn.SiLU(),
+            nn.Dropout(0.1),
+            nn.Conv2d(outputs, outputs, 3, padding=1),
+        )
         self.skip = nn.Conv2d(inputs, outputs, 1) if inputs != outputs else nn.Identity()
 
     def forward(self, x: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
@@ -31,7 +38,12 @@ class Attention(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         n, c, h, w = x.shape
-        q, k, v = self.qkv(self.norm(x)).reshape(n, 3, self.heads, c // self.heads, h * w).transpose(-1, -2).unbind(1)
+        q, k, v = (
+            self.qkv(self.norm(x))
+            .reshape(n, 3, self.heads, c // self.heads, h * w)
+            .transpose(-1, -2)
+            .unbind(1)
+        )
         y = F.scaled_dot_product_attention(q, k, v)
         return x + self.out(y.transpose(-1, -2).reshape(n, c, h, w))
 
@@ -49,23 +61,40 @@ class UNet(nn.Module):
         kept = [width]
         for level, w in enumerate(widths):
             for _ in range(2):
-                self.down.append(nn.ModuleList([Residual(now, w, steps), Attention(w) if level else nn.Identity()]))
+                self.down.append(
+                    nn.ModuleList(
+                        [Residual(now, w, steps), Attention(w) if level else nn.Identity()]
+                    )
+                )
                 now = w
                 kept.append(now)
             if level < 2:
                 self.down.append(nn.Conv2d(now, now, 3, stride=2, padding=1))
                 kept.append(now)
-        self.middle = nn.ModuleList([Residual(now, now, steps), Attention(now), Residual(now, now, steps)])
+        self.middle = nn.ModuleList(
+            [Residual(now, now, steps), Attention(now), Residual(now, now, steps)]
+        )
         for level, w in reversed(list(enumerate(widths))):
             for _ in range(3):
-                self.up.append(nn.ModuleList([Residual(now + kept.pop(), w, steps), Attention(w) if level else nn.Identity()]))
+                self.up.append(
+                    nn.ModuleList(
+                        [
+                            Residual(now + kept.pop(), w, steps),
+                            Attention(w) if level else nn.Identity(),
+                        ]
+                    )
+                )
                 now = w
             if level:
                 self.up.append(nn.Conv2d(now, now, 3, padding=1))
-        self.last = nn.Sequential(nn.GroupNorm(32, now), nn.SiLU(), nn.Conv2d(now, channels, 3, padding=1))
+        self.last = nn.Sequential(
+            nn.GroupNorm(32, now), nn.SiLU(), nn.Conv2d(now, channels, 3, padding=1)
+        )
 
     def forward(self, x: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
-        places = torch.exp(torch.arange(self.width // 2, device=x.device) * (-math.log(10000) / (self.width // 2)))
+        places = torch.exp(
+            torch.arange(self.width // 2, device=x.device) * (-math.log(10000) / (self.width // 2))
+        )
         angles = t[:, None].float() * places[None]
         t = self.time(torch.cat([angles.sin(), angles.cos()], dim=1).to(x.dtype))
         x = self.first(x)
@@ -90,11 +119,17 @@ class Patches(nn.Module):
         self.places = nn.Parameter(torch.zeros(1, (size // 2) ** 2, width))
         self.time = nn.Sequential(nn.Linear(width, width), nn.SiLU(), nn.Linear(width, 6 * width))
         self.blocks = nn.ModuleList(
-            nn.ModuleList([
-                nn.LayerNorm(width, elementwise_affine=False), nn.MultiheadAttention(width, 12, batch_first=True),
-                nn.LayerNorm(width, elementwise_affine=False),
-                nn.Sequential(nn.Linear(width, 4 * width), nn.GELU("tanh"), nn.Linear(4 * width, width)),
-            ]) for _ in range(layers)
+            nn.ModuleList(
+                [
+                    nn.LayerNorm(width, elementwise_affine=False),
+                    nn.MultiheadAttention(width, 12, batch_first=True),
+                    nn.LayerNorm(width, elementwise_affine=False),
+                    nn.Sequential(
+                        nn.Linear(width, 4 * width), nn.GELU("tanh"), nn.Linear(4 * width, width)
+                    ),
+                ]
+            )
+            for _ in range(layers)
         )
         self.last = nn.Linear(width, 4 * channels)
 
@@ -125,9 +160,14 @@ parser.add_argument("--average", action="store_true", help="keep a moving averag
 args = parser.parse_args()
 
 torch.manual_seed(0)
-make = {"unet": lambda: UNet(args.width, args.channels), "patches": lambda: Patches(args.width, args.channels, args.size)}
+make = {
+    "unet": lambda: UNet(args.width, args.channels),
+    "patches": lambda: Patches(args.width, args.channels, args.size),
+}
 model = make[args.model]().cuda()
-amp = torch.autocast("cuda", getattr(torch, args.autocast, torch.float32), enabled=args.autocast != "none")
+amp = torch.autocast(
+    "cuda", getattr(torch, args.autocast, torch.float32), enabled=args.autocast != "none"
+)
 levels = torch.linspace(0.9999, 0.98, 1000, device="cuda").cumprod(0)
 
 if args.sample:

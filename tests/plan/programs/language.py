@@ -94,7 +94,11 @@ parser.add_argument("--length", type=int, default=512)
 parser.add_argument("--steps", type=int, default=3)
 parser.add_argument("--type", default="float32")
 parser.add_argument("--autocast", default="none", choices=["none", "float16", "bfloat16"])
-parser.add_argument("--optimizer", default="adamw", choices=["adamw", "adamw-fused", "adamw-loop", "sgd", "adafactor"])
+parser.add_argument(
+    "--optimizer",
+    default="adamw",
+    choices=["adamw", "adamw-fused", "adamw-loop", "sgd", "adafactor"],
+)
 parser.add_argument("--attention", default="sdpa", choices=["sdpa", "eager"])
 parser.add_argument("--checkpointing", action="store_true")
 parser.add_argument("--accumulate", type=int, default=1)
@@ -109,7 +113,9 @@ config = getattr(transformers, kind)(**words)
 config._attn_implementation = args.attention
 config.use_cache = False
 is_encoder = kind in {"BertConfig", "RobertaConfig", "DistilBertConfig"}
-make = {True: transformers.AutoModelForMaskedLM, False: transformers.AutoModelForCausalLM}[is_encoder]
+make = {True: transformers.AutoModelForMaskedLM, False: transformers.AutoModelForCausalLM}[
+    is_encoder
+]
 if kind == "T5Config":
     make = transformers.AutoModelForSeq2SeqLM
 with torch.device("cuda"):
@@ -119,7 +125,12 @@ if args.low_rank:
     model.requires_grad_(False)
     for module in list(model.modules()):
         for name, child in list(module.named_children()):
-            if isinstance(child, torch.nn.Linear) and name in {"q_proj", "k_proj", "v_proj", "o_proj"}:
+            if isinstance(child, torch.nn.Linear) and name in {
+                "q_proj",
+                "k_proj",
+                "v_proj",
+                "o_proj",
+            }:
                 setattr(module, name, LowRank(child, args.low_rank))
     if args.checkpointing:
         model.enable_input_require_grads()
@@ -135,7 +146,9 @@ optimizer = {
     "adafactor": lambda: torch.optim.Adafactor(wanted, lr=1e-3),
 }[args.optimizer]()
 scaler = torch.amp.GradScaler("cuda", enabled=args.autocast == "float16")
-amp = torch.autocast("cuda", getattr(torch, args.autocast, torch.float32), enabled=args.autocast != "none")
+amp = torch.autocast(
+    "cuda", getattr(torch, args.autocast, torch.float32), enabled=args.autocast != "none"
+)
 
 for _ in range(args.steps):
     for _ in range(args.accumulate):

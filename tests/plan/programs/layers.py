@@ -1,13 +1,18 @@
 """Trains small models of torch.nn alone: recurrent layers, a transformer, an autoencoder, a graph, a sound encoder."""
 
 import argparse
+import itertools
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--model", default="lstm", choices=["lstm", "gru", "transformer", "autoencoder", "gan", "graph", "sound"])
+parser.add_argument(
+    "--model",
+    default="lstm",
+    choices=["lstm", "gru", "transformer", "autoencoder", "gan", "graph", "sound"],
+)
 parser.add_argument("--batch", type=int, default=32)
 parser.add_argument("--length", type=int, default=256)
 parser.add_argument("--width", type=int, default=512)
@@ -43,11 +48,15 @@ class Encoder(nn.Module):
 
 
 def down(a: int, b: int) -> nn.Module:
-    return nn.Sequential(nn.Conv2d(a, b, 4, 2, 1), nn.BatchNorm2d(b), nn.LeakyReLU(0.2, inplace=True))
+    return nn.Sequential(
+        nn.Conv2d(a, b, 4, 2, 1), nn.BatchNorm2d(b), nn.LeakyReLU(0.2, inplace=True)
+    )
 
 
 def up(a: int, b: int) -> nn.Module:
-    return nn.Sequential(nn.ConvTranspose2d(a, b, 4, 2, 1), nn.BatchNorm2d(b), nn.ReLU(inplace=True))
+    return nn.Sequential(
+        nn.ConvTranspose2d(a, b, 4, 2, 1), nn.BatchNorm2d(b), nn.ReLU(inplace=True)
+    )
 
 
 class Graph(nn.Module):
@@ -68,7 +77,10 @@ class Sound(nn.Module):
         super().__init__()
         widths = [1, 64, 128, 256, W]
         self.layers = nn.Sequential(
-            *(nn.Sequential(nn.Conv1d(a, b, 9, 4, 4), nn.BatchNorm1d(b), nn.GELU()) for a, b in zip(widths, widths[1:]))
+            *(
+                nn.Sequential(nn.Conv1d(a, b, 9, 4, 4), nn.BatchNorm1d(b), nn.GELU())
+                for a, b in itertools.pairwise(widths)
+            )
         )
         self.out = nn.Linear(W, 32)
 
@@ -79,14 +91,18 @@ class Sound(nn.Module):
 def run(modules: list[nn.Module], losses) -> None:
     optimizers = [torch.optim.Adam(one.parameters(), lr=1e-4) for one in modules]
     for _ in range(args.steps):
-        for optimizer, loss in zip(optimizers, losses):
+        for optimizer, loss in zip(optimizers, losses, strict=True):
             optimizer.zero_grad()
             loss().backward()
             optimizer.step()
 
 
 if args.model in {"lstm", "gru", "transformer"}:
-    make = {"lstm": lambda: Recurrent(nn.LSTM), "gru": lambda: Recurrent(nn.GRU), "transformer": Encoder}
+    make = {
+        "lstm": lambda: Recurrent(nn.LSTM),
+        "gru": lambda: Recurrent(nn.GRU),
+        "transformer": Encoder,
+    }
     model = make[args.model]().cuda()
 
     def loss() -> torch.Tensor:
@@ -95,8 +111,17 @@ if args.model in {"lstm", "gru", "transformer"}:
 
     run([model], [loss])
 elif args.model in {"autoencoder", "gan"}:
-    below = nn.Sequential(nn.Conv2d(3, 64, 4, 2, 1), down(64, 128), down(128, 256), down(256, W), nn.Flatten()).cuda()
-    above = nn.Sequential(nn.Unflatten(1, (W, 4, 4)), up(W, 256), up(256, 128), up(128, 64), nn.ConvTranspose2d(64, 3, 4, 2, 1), nn.Tanh()).cuda()
+    below = nn.Sequential(
+        nn.Conv2d(3, 64, 4, 2, 1), down(64, 128), down(128, 256), down(256, W), nn.Flatten()
+    ).cuda()
+    above = nn.Sequential(
+        nn.Unflatten(1, (W, 4, 4)),
+        up(W, 256),
+        up(256, 128),
+        up(128, 64),
+        nn.ConvTranspose2d(64, 3, 4, 2, 1),
+        nn.Tanh(),
+    ).cuda()
     if args.model == "autoencoder":
         both = nn.Sequential(below, above)
 

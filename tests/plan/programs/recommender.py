@@ -21,14 +21,24 @@ class Recommender(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.tables = nn.ModuleList(
-            nn.EmbeddingBag(args.rows, args.width, mode="sum", sparse=args.sparse) for _ in range(args.tables)
+            nn.EmbeddingBag(args.rows, args.width, mode="sum", sparse=args.sparse)
+            for _ in range(args.tables)
         )
         self.bottom = nn.Sequential(
-            nn.Linear(13, 512), nn.ReLU(), nn.Linear(512, 256), nn.ReLU(), nn.Linear(256, args.width), nn.ReLU()
+            nn.Linear(13, 512),
+            nn.ReLU(),
+            nn.Linear(512, 256),
+            nn.ReLU(),
+            nn.Linear(256, args.width),
+            nn.ReLU(),
         )
         pairs = (args.tables + 1) * args.tables // 2
         self.top = nn.Sequential(
-            nn.Linear(pairs + args.width, 1024), nn.ReLU(), nn.Linear(1024, 512), nn.ReLU(), nn.Linear(512, 1)
+            nn.Linear(pairs + args.width, 1024),
+            nn.ReLU(),
+            nn.Linear(1024, 512),
+            nn.ReLU(),
+            nn.Linear(512, 1),
         )
 
     def forward(self, dense: torch.Tensor, sparse: torch.Tensor) -> torch.Tensor:

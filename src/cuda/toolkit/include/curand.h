@@ -1,6 +1,16 @@
-// Numbers and types of cuRAND. Generators of the host's side are not part of the virtual toolkit;
-// those of device code are in curand_kernel.h.
+// cuRAND's functions of the host (its manual, for 10.4), which libtorchport_curand.so has. Those of
+// device code are in curand_kernel.h.
 #pragma once
+
+#include "driver_types.h"
+#include "library_types.h"
+
+#define CURAND_VER_MAJOR 10
+#define CURAND_VER_MINOR 4
+#define CURAND_VER_PATCH 0
+#define CURAND_VER_BUILD 0
+#define CURAND_VERSION 10400
+#define CURANDAPI
 
 enum curandStatus {
   CURAND_STATUS_SUCCESS = 0,
@@ -74,3 +84,68 @@ typedef enum curandMethod curandMethod_t;
 typedef unsigned int curandDirectionVectors32_t[32];
 typedef unsigned long long curandDirectionVectors64_t[64];
 typedef struct curandGenerator_st* curandGenerator_t;
+// In a device's memory: columns of a table, and what their values are (curand_discrete).
+struct curandDiscreteDistribution_st {
+  unsigned int least, columns;
+  const double* threshold;
+  const unsigned int* other;
+};
+typedef struct curandDiscreteDistribution_st* curandDiscreteDistribution_t;
+
+#ifdef __cplusplus
+#define TORCHPORT_CURAND extern "C" __attribute__((visibility("default")))
+#else
+#define TORCHPORT_CURAND extern __attribute__((visibility("default")))
+#endif
+
+TORCHPORT_CURAND curandStatus_t curandCreateGenerator(curandGenerator_t* generator,
+                                                      curandRngType_t type);
+TORCHPORT_CURAND curandStatus_t curandCreateGeneratorHost(curandGenerator_t* generator,
+                                                          curandRngType_t type);
+TORCHPORT_CURAND curandStatus_t curandDestroyGenerator(curandGenerator_t generator);
+TORCHPORT_CURAND curandStatus_t curandGetVersion(int* version);
+TORCHPORT_CURAND curandStatus_t curandGetProperty(libraryPropertyType type, int* value);
+TORCHPORT_CURAND curandStatus_t curandSetStream(curandGenerator_t generator, cudaStream_t stream);
+TORCHPORT_CURAND curandStatus_t curandSetPseudoRandomGeneratorSeed(curandGenerator_t generator,
+                                                                   unsigned long long seed);
+TORCHPORT_CURAND curandStatus_t curandSetGeneratorOffset(curandGenerator_t generator,
+                                                         unsigned long long offset);
+TORCHPORT_CURAND curandStatus_t curandSetGeneratorOrdering(curandGenerator_t generator,
+                                                           curandOrdering_t order);
+TORCHPORT_CURAND curandStatus_t curandSetQuasiRandomGeneratorDimensions(curandGenerator_t generator,
+                                                                        unsigned int dimensions);
+TORCHPORT_CURAND curandStatus_t curandGenerateSeeds(curandGenerator_t generator);
+TORCHPORT_CURAND curandStatus_t curandGenerate(curandGenerator_t generator, unsigned int* out,
+                                               size_t count);
+TORCHPORT_CURAND curandStatus_t curandGenerateLongLong(curandGenerator_t generator,
+                                                       unsigned long long* out, size_t count);
+TORCHPORT_CURAND curandStatus_t curandGenerateUniform(curandGenerator_t generator, float* out,
+                                                      size_t count);
+TORCHPORT_CURAND curandStatus_t curandGenerateUniformDouble(curandGenerator_t generator,
+                                                            double* out, size_t count);
+TORCHPORT_CURAND curandStatus_t curandGenerateNormal(curandGenerator_t generator, float* out,
+                                                     size_t count, float mean, float stddev);
+TORCHPORT_CURAND curandStatus_t curandGenerateNormalDouble(curandGenerator_t generator, double* out,
+                                                           size_t count, double mean,
+                                                           double stddev);
+TORCHPORT_CURAND curandStatus_t curandGenerateLogNormal(curandGenerator_t generator, float* out,
+                                                        size_t count, float mean, float stddev);
+TORCHPORT_CURAND curandStatus_t curandGenerateLogNormalDouble(curandGenerator_t generator,
+                                                              double* out, size_t count,
+                                                              double mean, double stddev);
+TORCHPORT_CURAND curandStatus_t curandGeneratePoisson(curandGenerator_t generator,
+                                                      unsigned int* out, size_t count,
+                                                      double lambda);
+TORCHPORT_CURAND curandStatus_t curandGeneratePoissonMethod(curandGenerator_t generator,
+                                                            unsigned int* out, size_t count,
+                                                            double lambda, curandMethod_t method);
+TORCHPORT_CURAND curandStatus_t
+curandCreatePoissonDistribution(double lambda, curandDiscreteDistribution_t* distribution);
+TORCHPORT_CURAND curandStatus_t
+curandDestroyDistribution(curandDiscreteDistribution_t distribution);
+TORCHPORT_CURAND curandStatus_t curandGetDirectionVectors32(curandDirectionVectors32_t* vectors[],
+                                                            curandDirectionVectorSet_t set);
+TORCHPORT_CURAND curandStatus_t curandGetDirectionVectors64(curandDirectionVectors64_t* vectors[],
+                                                            curandDirectionVectorSet_t set);
+TORCHPORT_CURAND curandStatus_t curandGetScrambleConstants32(unsigned int** constants);
+TORCHPORT_CURAND curandStatus_t curandGetScrambleConstants64(unsigned long long** constants);

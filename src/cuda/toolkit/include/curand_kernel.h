@@ -521,4 +521,47 @@ TORCHPORT_RANDOM uint4 curand_poisson4(curandStatePhilox4_32_10_t* s, double lam
   return uint4{x, y, z, w};
 }
 
+// ---- Numbers of a distribution of curandCreatePoissonDistribution: one draw each, as those of
+// generators of the host ----
+namespace torchport {
+
+inline unsigned discrete_of(double uniform, curandDiscreteDistribution_t d) {
+  const double at = uniform * d->columns;
+  unsigned column = static_cast<unsigned>(at);
+  if (column >= d->columns) column = d->columns - 1;
+  return at - column < d->threshold[column] ? d->least + column : d->other[column];
+}
+inline double discrete_uniform(unsigned x) {
+  return x * kUnitDouble + kUnitDouble / 2;
+}
+inline double discrete_uniform(unsigned long long x) {
+  return static_cast<double>(x >> 11) * kFine + kFine / 2;
+}
+
+}  // namespace torchport
+
+#define TORCHPORT_DISCRETE(STATE)                                                           \
+  TORCHPORT_RANDOM unsigned int curand_discrete(STATE* s, curandDiscreteDistribution_t d) { \
+    return torchport::discrete_of(torchport::discrete_uniform(curand(s)), d);               \
+  }
+TORCHPORT_DISCRETE(curandStateXORWOW_t)
+TORCHPORT_DISCRETE(curandStatePhilox4_32_10_t)
+TORCHPORT_DISCRETE(curandStateSobol32_t)
+TORCHPORT_DISCRETE(curandStateScrambledSobol32_t)
+TORCHPORT_DISCRETE(curandStateSobol64_t)
+TORCHPORT_DISCRETE(curandStateScrambledSobol64_t)
+#undef TORCHPORT_DISCRETE
+TORCHPORT_RANDOM unsigned int curand_discrete(curandStateMRG32k3a_t* s,
+                                              curandDiscreteDistribution_t d) {
+  return torchport::discrete_of(curand_uniform_double(s), d);
+}
+TORCHPORT_RANDOM uint4 curand_discrete4(curandStatePhilox4_32_10_t* s,
+                                        curandDiscreteDistribution_t d) {
+  const uint4 x = curand4(s);
+  const auto of = [d](unsigned one) {
+    return torchport::discrete_of(torchport::discrete_uniform(one), d);
+  };
+  return uint4{of(x.x), of(x.y), of(x.z), of(x.w)};
+}
+
 #undef TORCHPORT_RANDOM

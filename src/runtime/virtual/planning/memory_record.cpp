@@ -135,7 +135,7 @@ class Record {
   static constexpr std::size_t kMostEvents = 50'000'000;
 
   DeviceRecord& of(c10::DeviceIndex device) {
-    const auto at = static_cast<std::size_t>(device);
+    const auto at = static_cast<std::size_t>(static_cast<unsigned char>(device));
     if (devices_.size() <= at) devices_.resize(at + 1);
     return devices_[at];
   }

@@ -244,6 +244,8 @@ const std::unordered_map<std::string_view, ValueRule>& rules() {
       {"aten::unique_consecutive", {true, &all_apart}},
       {"aten::index.Tensor", {false, &index_by_numbers}},
       {"aten::copy_", {false, &copy}},
+      {"aten::_cudnn_rnn", {.computes = true}},
+      {"aten::_cudnn_rnn_backward", {.computes = true}},
       {"aten::_assert_async", {false, &nothing}},
       {"aten::_assert_async.msg", {false, &nothing}},
   };

@@ -148,7 +148,8 @@ class WithoutDataKernel final : public c10::OperatorKernel {
       }
       if (rule_->instead != nullptr && does_instead(stack, first, data.device)) return;
     }
-    if (data.plain && by_meta(op, stack, first, count)) return;
+    const bool by_below = rule_ != nullptr && rule_->computes;
+    if (data.plain && !by_below && by_meta(op, stack, first, count)) return;
     note_computed_on_zeros(op.operator_name());
     below_.callBoxed(op, keys, stack);
     mark_results(op, *stack);
@@ -224,8 +225,17 @@ class WithoutDataKernel final : public c10::OperatorKernel {
       op.redispatchBoxed(DispatchKeySet(DispatchKey::Meta), stack);
       if (result_rule_ != nullptr) result_rule_(meta.data(), stack->data() + first);
     } catch (const c10::NotImplementedError&) {
-      stack->resize(first);
-      stack->insert(stack->end(), given.begin(), given.end());
+      restore(given, stack, first);
+      return false;
+    }
+    const std::size_t results = op.schema().returns().size();
+    bool plain = true;
+    for (std::size_t i = stack->size() - results; i < stack->size(); ++i)
+      observer::each_tensor((*stack)[i], [&](const Tensor& one) {
+        plain = plain && (!one.defined() || MetaAliases::is_plain(one));
+      });
+    if (!plain) {  // a gradient that is sparse, say
+      restore(given, stack, first);
       return false;
     }
     if (in_place_) check_same_sizes(given[0].toTensor().sizes(), written[0].toTensor().sizes());
@@ -234,7 +244,6 @@ class WithoutDataKernel final : public c10::OperatorKernel {
     c10::SmallVector<c10::DataPtr, 2> held;
     const bool takes_last = is_dispensable(workspace_);
     if (!taken.empty() && !takes_last) held = take_workspaces(taken, aliases.device());
-    const std::size_t results = op.schema().returns().size();
     for (std::size_t i = 0; i < results; ++i) {
       IValue& result = (*stack)[stack->size() - results + i];
       // Some meta kernels return a copy of what they were to write to.
@@ -247,6 +256,11 @@ class WithoutDataKernel final : public c10::OperatorKernel {
     if (!taken.empty() && takes_last) held = take_if_there_is_room(taken, aliases.device());
     if (blas != BlasUse::kNone) take_blas_workspaces(blas, aliases.device());
     return true;
+  }
+
+  static void restore(const std::vector<IValue>& given, Stack* stack, std::size_t first) {
+    stack->resize(first);
+    stack->insert(stack->end(), given.begin(), given.end());
   }
 
   static c10::SmallVector<c10::DataPtr, 2> take_if_there_is_room(const Workspaces& blocks,

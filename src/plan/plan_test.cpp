@@ -1,0 +1,87 @@
+#include "plan/plan.h"
+
+#include <fstream>
+
+#include <doctest/doctest.h>
+
+#include "base/temporary_folder.h"
+#include "plan/report.h"
+
+namespace torchport::plan {
+
+namespace {
+
+constexpr const char* kProcess = R"({
+  "profile": "NVIDIA T4", "memory": 16106127360, "count": 2, "cut": false, "seconds": 1.5,
+  "devices": [
+    {"device": "cuda:0", "allocated": 3072, "reserved": %RESERVED%, "held": 3072,
+     "rows": [
+       {"holds": "activations", "line": "train.py:7", "module": "Net.layers.0.act", "bytes": 1024, "blocks": 1},
+       {"holds": "activations", "line": "train.py:7", "module": "Net.layers.12.act", "bytes": 1024, "blocks": 1},
+       {"holds": "parameters", "line": "train.py:3", "module": "", "bytes": 512, "blocks": 2}],
+     "failures": [%FAILURES%]},
+    {"device": "cuda:1", "allocated": 0, "reserved": 0, "held": 0, "rows": [], "failures": []}],
+  "missing_values": [{"kind": "read", "operator": "aten::_local_scalar_dense", "line": "train.py:9", "count": 3}],
+  "ended_by": []})";
+
+void replace(std::string& text, const std::string& what, const std::string& with) {
+  text.replace(text.find(what), what.size(), with);
+}
+
+std::string process(std::uint64_t reserved, const std::string& failures = "") {
+  std::string text = kProcess;
+  replace(text, "%RESERVED%", std::to_string(reserved));
+  replace(text, "%FAILURES%", failures);
+  return text;
+}
+
+Plan plan_of(const std::vector<std::string>& processes, int status = 0) {
+  const base::TemporaryFolder folder;
+  for (std::size_t i = 0; i < processes.size(); ++i)
+    std::ofstream(folder.file("plan." + std::to_string(i) + ".json")) << processes[i];
+  return read_plan(folder.path(), status).value();
+}
+
+constexpr std::uint64_t kMiB = 1U << 20U;
+
+}  // namespace
+
+TEST_CASE("a plan has the devices that were used, and the process that needs most") {
+  const Plan plan = plan_of({process(100 * kMiB), process(200 * kMiB)});
+  REQUIRE(plan.devices.size() == 1);
+  CHECK(plan.devices[0].reserved == 200 * kMiB);
+  CHECK(plan.processes == 2);
+  CHECK(plan.verdict() == Verdict::kFits);
+}
+
+TEST_CASE("the verdict counts the CUDA context") {
+  const std::uint64_t memory = 16106127360;
+  CHECK(plan_of({process(memory - kMostOfContext)}).verdict() == Verdict::kFits);
+  CHECK(plan_of({process(memory - kMostOfContext + 1)}).verdict() == Verdict::kMayNotFit);
+  CHECK(plan_of({process(memory - kLeastOfContext + 1)}).verdict() == Verdict::kDoesNotFit);
+}
+
+TEST_CASE("a request without room is told with its line, if the program ended by it") {
+  const std::string failure = R"({"bytes": 2097152, "line": "train.py:8", "module": "Net"})";
+  CHECK(in_a_line(plan_of({process(kMiB, failure)}, 1)) ==
+        "does not fit: no room for 2.00 MiB on cuda:0 at train.py:8");
+  // The program caught it and went on.
+  CHECK(plan_of({process(kMiB, failure)}).verdict() == Verdict::kFits);
+}
+
+TEST_CASE("lines of modules that differ by a number are one row") {
+  const std::string text = as_text(plan_of({process(kMiB)}));
+  CHECK(text.find("2.00 KiB  activations  train.py:7  Net.layers.*.act\n") != std::string::npos);
+  CHECK(text.find("3 x aten::_local_scalar_dense (read) at train.py:9") != std::string::npos);
+}
+
+TEST_CASE("what is no plan is refused") {
+  const base::TemporaryFolder folder;
+  CHECK(read_plan(folder.path(), 0).error().message == "the program used no memory of a device");
+  std::ofstream(folder.file("plan.1.json")) << "{";
+  CHECK(read_plan(folder.path(), 0).error().code == base::ErrorCode::kSyntax);
+  std::ofstream(folder.file("plan.1.json")) << R"({"profile": 3})";
+  CHECK(read_plan(folder.path(), 0).error().code == base::ErrorCode::kSyntax);
+}
+
+}  // namespace torchport::plan

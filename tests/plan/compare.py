@@ -1,0 +1,103 @@
+"""Compares `torchport run --no-data` with the memory that a real device needed (recorded/).
+
+    python tests/plan/compare.py [--packages FOLDER] [--only PART] [--write docs/plan.md]
+
+Prints a table, and ends with 1 if fewer than nine of ten programs are within 2 % of what was allocated,
+or one is more than 5 % below.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TORCHPORT = Path(os.environ.get("TORCHPORT_BINARY", Path(sys.executable).parent / "torchport"))
+BEGIN, END = "<!-- measured: written by make test-plan -->", "<!-- end of measured -->"
+MIB = 1 << 20
+
+
+def read(path: Path) -> dict:
+    with gzip.open(path) as file:
+        return json.load(file)
+
+
+def planned(name: str, real: dict, packages: str) -> dict | str:
+    """The figures without the device, or why there are none."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "plan.gz"
+        words = [HERE / "measure.py", out, HERE / "programs" / real["program"], *real["arguments"]]
+        command = [TORCHPORT, "run", "-q", "--no-data", "--profile", "h100-80g", "--"]
+        run = subprocess.run(
+            [str(one) for one in [*command, sys.executable, *words]],
+            env=os.environ | {"PYTHONPATH": packages},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if not out.exists():
+            lines = run.stderr.strip().splitlines()
+            return lines[-1] if lines else f"ended with {run.returncode}"
+        return read(out)
+
+
+def share(found: int, real: int) -> str:
+    return f"{(found / real - 1) * 100:+.2f} %"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--packages", default="")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--write", type=Path)
+    options = parser.parse_args()
+    recorded = {
+        path.name.split(".json")[0]: path for path in sorted((HERE / "recorded").glob("*.gz"))
+    }
+    chosen = {name: read(path) for name, path in recorded.items() if options.only in name}
+    with ThreadPoolExecutor(2) as pool:
+        running = {
+            name: pool.submit(planned, name, real, options.packages)
+            for name, real in chosen.items()
+        }
+        found = {name: future.result() for name, future in running.items()}
+    rows = ["| program | allocated, real | planned | | reserved, real | planned | |",
+            "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"]  # fmt: skip
+    errors = []
+    for name, real in chosen.items():
+        plan = found[name]
+        words = f"`{real['program']} {' '.join(real['arguments'])}`"
+        if isinstance(plan, str):
+            rows.append(f"| {words} | {real['allocated'] // MIB} | {plan} | | | | |")
+            errors.append(-1.0)
+            continue
+        errors.append(plan["allocated"] / real["allocated"] - 1)
+        cells = [words]
+        for kind in ("allocated", "reserved"):
+            cells += [str(real[kind] // MIB), str(plan[kind] // MIB), share(plan[kind], real[kind])]
+        rows.append(f"| {' | '.join(cells)} |")
+    within = sum(abs(error) <= 0.02 for error in errors)
+    below = sum(error < -0.05 for error in errors)
+    told = (
+        f"{within} of {len(errors)} programs are within 2 % of `max_memory_allocated`, "
+        f"{sum(abs(error) <= 0.005 for error in errors)} within 0.5 %; "
+        f"{below} {'is' if below == 1 else 'are'} more than 5 % below."
+    )
+    text = "\n".join([*rows, "", told])
+    print(text)
+    if options.write:
+        page = options.write.read_text()
+        before, after = page.index(BEGIN) + len(BEGIN), page.index(END)
+        options.write.write_text(f"{page[:before]}\n\n{text}\n\n{page[after:]}")
+    return 0 if within * 10 >= len(errors) * 9 and below == 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,219 @@
+"""`torchport plan` and `torchport run --no-data`: the memory of programs that are not computed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+TORCHPORT = Path(os.environ.get("TORCHPORT_BINARY", Path(sys.executable).parent / "torchport"))
+PROGRAMS = HERE / "programs"
+PROFILE = ("--profile", "h100-80g")
+
+
+def torchport(*words: object, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [str(TORCHPORT), *map(str, words)]
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+def measured(file: Path, *words: object, data: bool) -> dict:
+    options = [*PROFILE, *([] if data else ["--no-data"])]
+    run = torchport(
+        "run", "-q", *options, "--", sys.executable, HERE / "measure.py", file, *words
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    with gzip.open(file) as stream:
+        return json.load(stream)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "layers.py --model gan --batch 8 --width 128 --steps 2",
+        "layers.py --model graph --batch 8 --width 128 --steps 2",
+        "layers.py --model sound --batch 2 --length 100 --width 128 --steps 2",
+        "recommender.py --rows 5000 --batch 512 --tables 8 --steps 2",
+    ],
+)
+def test_every_allocation_is_as_if_it_were_computed(tmp_path: Path, words: str) -> None:
+    program, *arguments = words.split()
+    with_data, without = (
+        measured(tmp_path / f"{data}.gz", PROGRAMS / program, *arguments, data=data)
+        for data in (True, False)
+    )
+    sizes = [[event[:2] for event in one["events"]] for one in (with_data, without)]
+    assert sizes[0] == sizes[1]
+    assert without["allocated"] == with_data["allocated"] > 50 << 20
+    assert without["reserved"] == with_data["reserved"]
+
+
+# The figures that an H100 measured for these programs (recorded/, torch 2.11).
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("graph", "layers.py --model graph --layers 4 --batch 64"),
+        ("gan-b128", "layers.py --model gan --batch 128"),
+        ("dlrm-sgd", "recommender.py"),
+        ("unet-sample", "diffusion.py --model unet --batch 16 --sample --steps 5"),
+    ],
+)
+def test_a_real_device_needed_as_much(tmp_path: Path, name: str, words: str) -> None:
+    program, *arguments = words.split()
+    found = measured(tmp_path / "plan.gz", PROGRAMS / program, *arguments, data=False)
+    with gzip.open(HERE / "recorded" / f"{name}.json.gz") as stream:
+        real = json.load(stream)
+    assert [real["program"], *real["arguments"]] == words.split()
+    assert abs(found["allocated"] / real["allocated"] - 1) < 0.05
+
+
+TRAINS = """
+import torch
+from torch import nn
+import sys
+batch = int(sys.argv[1]) if len(sys.argv) > 1 else 64
+model = nn.Sequential(nn.Linear(4096, 4096), nn.ReLU(), nn.Linear(4096, 4096)).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+for _ in range(2):
+    x = torch.randn(batch, 4096).cuda()
+    loss = model(x).square().mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    print("loss", loss.item())
+"""
+WEIGHTS = (4096 * 4096 + 4096) * 4 * 2  # bytes
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "train.py"
+    path.write_text(TRAINS)
+    return path
+
+
+def test_a_plan_says_who_holds_the_memory(program: Path) -> None:
+    run = torchport("plan", *PROFILE, "--format", "json", "train.py", folder=program.parent)
+    assert run.returncode == 0, run.stderr
+    plan = json.loads(run.stdout[run.stdout.index("{") :])
+    assert plan["verdict"] == "fits"
+    (device,) = plan["devices"]
+    held = {}
+    for row in device["rows"]:
+        held[row["holds"]] = held.get(row["holds"], 0) + row["bytes"]
+    assert held["parameters"] == held["gradients"] == WEIGHTS
+    assert held["optimizer states"] == pytest.approx(2 * WEIGHTS, rel=1e-4)
+    states = [row for row in device["rows"] if row["holds"] == "optimizer states"]
+    assert {row["line"] for row in states} == {"train.py:12"}
+    assert [one["line"] for one in plan["missing_values"] if one["kind"] == "read"] == [
+        "train.py:14"
+    ]
+    # Values that are not there are 0, and said to be.
+    assert run.stdout.count("loss 0.0") == 2
+    text = torchport("plan", *PROFILE, "train.py", folder=program.parent).stdout
+    assert "torchport: fits, " in text and "optimizer states  train.py:12" in text
+
+
+def test_a_plan_names_the_line_that_runs_out(program: Path) -> None:
+    run = torchport("plan", "--memory", "500MiB", "train.py", folder=program.parent)
+    assert run.returncode == 1
+    assert "torchport: does not fit: no room for 64.00 MiB on cuda:0 at train.py:12" in run.stdout
+    # Reserved memory may fit where the process with its CUDA context does not.
+    run = torchport("plan", "--memory", "1300MiB", "train.py", folder=program.parent)
+    assert run.returncode == 1
+    assert "torchport: may not fit: needs " in run.stdout or "does not fit" in run.stdout
+
+
+def test_profiles_are_compared(program: Path) -> None:
+    run = torchport("plan", "--profile", "h100-80g,t4", "train.py", folder=program.parent)
+    assert run.returncode == 0
+    rows = [line.split()[0] for line in run.stdout.splitlines()]
+    assert rows == ["profile", "h100-80g", "t4"]
+
+
+def test_the_largest_batch_that_fits(program: Path) -> None:
+    words = ["--memory", "4GiB", "--search", "batch=1..65536", "train.py", "{batch}"]
+    run = torchport("plan", *words, folder=program.parent)
+    assert run.returncode == 0, run.stdout + run.stderr
+    *_, told = run.stdout.splitlines()
+    largest = int(told.removeprefix("the largest batch that fits: "))
+    # Five times the weights of 128 MiB and the context are there; the rest takes four tensors or
+    # so of 16 KiB for each example.
+    assert 20_000 < largest < 65_536
+    for batch, fits in ((largest, True), (largest + 1, False)):
+        one = torchport("plan", "--memory", "4GiB", "train.py", batch, folder=program.parent)
+        assert (one.returncode == 0) == fits, one.stdout
+
+
+def test_memory_of_the_host_stays_small(tmp_path: Path) -> None:
+    program = tmp_path / "large.py"
+    program.write_text(
+        "import resource, torch\n"
+        "model = torch.nn.Sequential(*[torch.nn.Linear(16384, 16384) for _ in range(24)]).cuda()\n"
+        "model(torch.randn(256, 16384, device='cuda')).sum().backward()\n"
+        "print(torch.cuda.max_memory_allocated() >> 30,"
+        " resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)\n"
+    )
+    run = torchport("run", "-q", *PROFILE, "--no-data", program)
+    device, host = map(int, run.stdout.split())
+    assert device >= 48
+    assert host < 2048, "MiB"
+
+
+def test_results_whose_size_depends_on_values_are_as_large_as_they_can_be(tmp_path: Path) -> None:
+    program = tmp_path / "masks.py"
+    program.write_text(
+        "import torch\n"
+        "x = torch.randn(100, 1000, device='cuda')\n"
+        "mask = x > 0\n"
+        "print(tuple(mask.nonzero().shape), tuple(x[mask].shape), tuple(x.masked_select(mask).shape),\n"
+        "      x.unique().numel(), x.sum().item(), bool((x > 0).any()))\n"
+        "small = torch.arange(10, device='cuda')\n"
+        "print(small.sum().item(), (small > 4).nonzero().flatten().tolist())\n"
+        "x[mask] = 1\n"
+        "y = x.cpu()\n"
+        "print(y.abs().max().item(), torch.equal(x, x + 1))\n"
+    )
+    run = torchport("run", "-q", "--no-data", program)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.splitlines() == [
+        "(100000, 2) (100000,) (100000,) 100000 0.0 False",
+        "45 [5, 6, 7, 8, 9]",
+        "0.0 True",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "nothing to plan"),
+        (["missing.py"], "no such file"),
+        (["--profile", "h1000", "train.py"], "is not a profile"),
+        (["--search", "batch", "train.py"], "write NAME=LEAST..MOST"),
+        (["--search", "batch=5..2", "train.py"], "write NAME=LEAST..MOST"),
+        (["--keep-data", "much", "train.py"], "much"),
+    ],
+)
+def test_wrong_words(program: Path, words: list[str], said: str) -> None:
+    run = torchport("plan", *words, folder=program.parent)
+    assert run.returncode == 2
+    assert said in run.stderr
+
+
+def test_a_program_that_fails_by_itself(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text(
+        "import torch\ntorch.zeros(8).cuda()\nraise SystemExit(7)\n"
+    )
+    run = torchport("plan", "broken.py", folder=tmp_path)
+    assert run.returncode == 7
+    (tmp_path / "host.py").write_text("print('no device')\n")
+    run = torchport("plan", "host.py", folder=tmp_path)
+    assert run.returncode == 3
+    assert "used no memory of a device" in run.stderr
