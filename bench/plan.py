@@ -107,7 +107,11 @@ else:
 
 def seconds(how: str, name: str) -> float:
     options = {"computed": [], "plan": ["--no-data"]}
-    start = [TORCHPORT, "run", "-q", "--profile", "h100-80g", *options[how], "--"] if how in options else []
+    start = (
+        [TORCHPORT, "run", "-q", "--profile", "h100-80g", *options[how], "--"]
+        if how in options
+        else []
+    )
     command = [*start, sys.executable, "-c", STEP, how, name]
     environment = {**os.environ, "OMP_NUM_THREADS": str(os.cpu_count())}
     done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
@@ -123,7 +127,9 @@ def main() -> None:
             f"   {computed / plan:.0f} times as fast as computed, {fake / plan:.1f} as fake tensors"
         )
     plan, meta = seconds("plan", "operator"), seconds("meta", "operator")
-    print(f"add_ without data: {(plan - meta) * 1e6:.2f} us over its meta kernel's {meta * 1e6:.2f} us")
+    print(
+        f"add_ without data: {(plan - meta) * 1e6:.2f} us over its meta kernel's {meta * 1e6:.2f} us"
+    )
 
 
 if __name__ == "__main__":
