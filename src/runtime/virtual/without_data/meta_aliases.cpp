@@ -22,7 +22,7 @@ using c10::DispatchKey;
 using c10::DispatchKeySet;
 using c10::TensorImpl;
 
-Tensor laid_out(Tensor tensor, const TensorImpl& like) {
+Tensor shaped_as(Tensor tensor, const TensorImpl& like) {
   TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   impl.set_sizes_and_strides(like.sizes(), like.strides(), like.storage_offset());
   if (like.is_conj()) impl._set_conj(true);
@@ -31,14 +31,14 @@ Tensor laid_out(Tensor tensor, const TensorImpl& like) {
 }
 
 Tensor over(c10::Storage storage, DispatchKey key, const TensorImpl& like) {
-  return laid_out(
+  return shaped_as(
       at::detail::make_tensor<TensorImpl>(std::move(storage), DispatchKeySet(key), like.dtype()),
       like);
 }
 
 // The dispatch keys of a tensor that its views need not have.
-constexpr DispatchKeySet kOfOneTensor({DispatchKey::Conjugate, DispatchKey::Negative,
-                                       DispatchKey::ZeroTensor});
+constexpr DispatchKeySet kNotOfViews({DispatchKey::Conjugate, DispatchKey::Negative,
+                                      DispatchKey::ZeroTensor});
 
 StorageBlock* block_of(const Tensor& tensor) {
   if (!tensor.defined() || !is_virtual(tensor.device()) || !tensor.has_storage()) return nullptr;
@@ -94,9 +94,9 @@ Tensor MetaAliases::back(const Tensor& result) {
     for (const Entry& entry : entries_) {
       if (!entry.tensor.storage().is_alias_of(*real)) continue;
       const TensorImpl& of = *entry.tensor.unsafeGetTensorImpl();
-      return laid_out(
+      return shaped_as(
           at::detail::make_tensor<TensorImpl>(TensorImpl::VIEW, c10::Storage(*real),
-                                              of.key_set() - kOfOneTensor, impl.dtype()),
+                                              of.key_set() - kNotOfViews, impl.dtype()),
           impl);
     }
     return over(*real, Runtime::get().kind().dense, impl);
