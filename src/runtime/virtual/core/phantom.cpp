@@ -66,10 +66,10 @@ void release(void* begin) {
   if (found == all.bytes.end()) return;
   // The addresses stay, and read as zeros again. Blocks begin at multiples of 512 bytes: what lies
   // beside it in its first and last page is of others, so that its own part there is cleared.
-  constexpr std::uintptr_t kPage = 4096;
+  constexpr std::uintptr_t kPhantomPage = 4096;
   const auto at = reinterpret_cast<std::uintptr_t>(begin);
-  const std::uintptr_t first = (at + kPage - 1) / kPage * kPage;
-  const std::uintptr_t end = (at + found->second) / kPage * kPage;
+  const std::uintptr_t first = (at + kPhantomPage - 1) / kPhantomPage * kPhantomPage;
+  const std::uintptr_t end = (at + found->second) / kPhantomPage * kPhantomPage;
   const auto clear = [&](std::uintptr_t from, std::uintptr_t to) {
     if (from < to) std::memset(static_cast<char*>(begin) + (from - at), 0, to - from);
   };

@@ -27,11 +27,11 @@ bool becomes_zeros(const Tensor& tensor) {
   if (!tensor.is_non_overlapping_and_dense() || tensor.nbytes() < kLarge ||
       tensor.storage().data_ptr().get_deleter() != c10::GetCPUAllocator()->raw_deleter())
     return false;
-  constexpr std::uintptr_t kPage = 4096;
+  constexpr std::uintptr_t kHostPage = 4096;
   auto* const bytes = static_cast<char*>(tensor.data_ptr());
   const auto begin = reinterpret_cast<std::uintptr_t>(bytes);
-  const std::uintptr_t first = (begin + kPage - 1) / kPage * kPage;
-  const std::uintptr_t end = (begin + tensor.nbytes()) / kPage * kPage;
+  const std::uintptr_t first = (begin + kHostPage - 1) / kHostPage * kHostPage;
+  const std::uintptr_t end = (begin + tensor.nbytes()) / kHostPage * kHostPage;
   std::fill(bytes, bytes + (first - begin), '\0');
   std::fill(bytes + (end - begin), bytes + tensor.nbytes(), '\0');
   return madvise(bytes + (first - begin), end - first, MADV_DONTNEED) == 0;
