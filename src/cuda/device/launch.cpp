@@ -1,15 +1,14 @@
 #include "cuda/device/launch.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <deque>
 #include <memory>
 #include <thread>
 #include <vector>
 
 #include <pthread.h>
-#include <sched.h>
 
+#include "base/threads.h"
 #include "cuda/device/block.h"
 #include "cuda/device/checker.h"
 #include "cuda/device/faults.h"
@@ -209,17 +208,7 @@ void run_cooperatively(Launch& launch, std::size_t blocks) {
 }  // namespace
 
 std::size_t count_of_workers() {
-  static const std::size_t kCount = [] {
-    if (const char* text = std::getenv("OMP_NUM_THREADS")) {
-      const long given = std::strtol(text, nullptr, 10);
-      if (given > 0) return static_cast<std::size_t>(std::min(given, 256L));
-    }
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 0)
-      return static_cast<std::size_t>(CPU_COUNT(&set));
-    return std::size_t{1};
-  }();
+  static const std::size_t kCount = base::count_of_threads();
   return kCount;
 }
 

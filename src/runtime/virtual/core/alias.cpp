@@ -12,6 +12,7 @@
 #include <c10/core/impl/COW.h>
 #include <c10/core/impl/COWDeleter.h>
 
+#include "runtime/virtual/core/like_tensors.h"
 #include "runtime/virtual/core/phantom.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/storage.h"
@@ -29,10 +30,6 @@ using c10::DispatchKey;
 using c10::DispatchKeySet;
 using c10::TensorImpl;
 
-void copy_shape(const TensorImpl& from, TensorImpl& to) {
-  to.set_sizes_and_strides(from.sizes(), from.strides(), from.storage_offset());
-}
-
 // The key of a tensor of zeros without memory (torch._efficientzerotensor). It can only be given to
 // a tensor that is made: _set_zero() raises.
 DispatchKeySet zero_key(const TensorImpl& like) {
@@ -46,29 +43,12 @@ Tensor fresh(c10::Storage storage, DispatchKey key, const TensorImpl& like) {
                                              DispatchKeySet(key) | zero_key(like), like.dtype());
 }
 
-// The dispatch keys of a tensor that its views need not have.
-constexpr DispatchKeySet kOfOneTensor({DispatchKey::Conjugate, DispatchKey::Negative,
-                                       DispatchKey::ZeroTensor});
-
 // Makes a view that is an inference tensor if `like` is one. A view of a tensor that autograd
 // tracks has to be tracked, too, also in inference mode.
 Tensor view(c10::Storage storage, const TensorImpl& of, const TensorImpl& like) {
   return at::detail::make_tensor<TensorImpl>(TensorImpl::VIEW, std::move(storage),
                                              (of.key_set() - kOfOneTensor) | zero_key(like),
                                              like.dtype());
-}
-
-Tensor shaped(Tensor tensor, const TensorImpl& like) {
-  TensorImpl& impl = *tensor.unsafeGetTensorImpl();
-  copy_shape(like, impl);
-  if (like.is_conj()) impl._set_conj(true);
-  if (like.is_neg()) impl._set_neg(true);
-  return tensor;
-}
-
-// Whether a tensor is one strided piece of memory and nothing else.
-bool is_plain(const TensorImpl& impl) {
-  return impl.has_storage() && !impl.is_nested() && !impl.is_quantized();
 }
 
 // The dispatch keys of a new tensor of the CPU, which depend on the mode.

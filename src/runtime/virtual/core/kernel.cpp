@@ -14,6 +14,7 @@
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/storage.h"
 #include "runtime/virtual/core/streams.h"
+#include "runtime/virtual/core/with_tensors.h"
 #include "runtime/virtual/errors/device_errors.h"
 #include "runtime/virtual/errors/kernel_names.h"
 #include "runtime/virtual/errors/late_results.h"
@@ -28,33 +29,20 @@ using torch::jit::Stack;
 
 // Converts an argument to what the CPU's kernel takes. A generator reserves `numbers`.
 IValue to_cpu(IValue value, Aliases& aliases, Aliases::Use use, std::uint64_t numbers) {
-  if (value.isTensor()) return aliases.of(std::move(value).toTensor(), use);
-  if (value.isTensorList()) {
-    c10::List<at::Tensor> list;
-    list.reserve(value.toListRef().size());
-    for (const IValue& element : value.toListRef())
-      list.push_back(aliases.of(element.toTensor(), use));
-    return list;
-  }
-  if (value.isDevice()) {
-    const c10::Device device = value.toDevice();
-    if (device.is_cpu()) aliases.stay_on_host();
-    if (!is_virtual(device)) return value;
-    aliases.set_device(device.has_index() ? device.index() : c10::DeviceIndex{-1});
-    return c10::Device(c10::DeviceType::CPU);
-  }
-  if (value.isGenerator()) {
-    const at::Generator& generator = value.toGenerator();
-    return generator.defined() ? IValue(host_generator(generator, numbers)) : value;
-  }
-  if (value.isList()) {
-    // A list of optional tensors, or a list of lists of tensors.
-    const auto from = value.toList();
-    auto list = c10::impl::GenericList(from.elementType());
-    for (const IValue& element : from) list.push_back(to_cpu(element, aliases, use, numbers));
-    return list;
-  }
-  return value;
+  const auto other = [&](IValue one) -> IValue {
+    if (one.isDevice()) {
+      const c10::Device device = one.toDevice();
+      if (device.is_cpu()) aliases.stay_on_host();
+      if (!is_virtual(device)) return one;
+      aliases.set_device(device.has_index() ? device.index() : c10::DeviceIndex{-1});
+      return c10::Device(c10::DeviceType::CPU);
+    }
+    if (!one.isGenerator() || !one.toGenerator().defined()) return one;
+    return host_generator(one.toGenerator(), numbers);
+  };
+  return with_tensors(
+      std::move(value), [&](at::Tensor tensor) { return aliases.of(std::move(tensor), use); },
+      other);
 }
 
 // Whether a value of this type can hold something of a device's.
@@ -90,15 +78,8 @@ Devices devices_of(const IValue& list) {
 }
 
 IValue to_device(IValue value, Aliases& aliases) {
-  if (value.isTensor()) return aliases.back(std::move(value).toTensor());
-  if (value.isTensorList()) {
-    c10::List<at::Tensor> list;
-    list.reserve(value.toListRef().size());
-    for (const IValue& element : value.toListRef())
-      list.push_back(aliases.back(element.toTensor()));
-    return list;
-  }
-  return value;
+  return with_tensors(std::move(value),
+                      [&](at::Tensor tensor) { return aliases.back(std::move(tensor)); });
 }
 
 // Converts the results for a list of tensors that may be on several devices.
@@ -156,13 +137,18 @@ std::optional<LateFailure> late_failure(const c10::OperatorHandle& op,
 
 }  // namespace
 
-c10::SmallVector<c10::DataPtr, 2> take_workspaces(const Workspaces& blocks,
-                                                  c10::DeviceIndex device) {
+c10::SmallVector<c10::DataPtr, 2> take_workspaces(const Workspaces& blocks, c10::DeviceIndex device,
+                                                  bool dispensable) {
   const c10::DeviceGuard guard(c10::Device(Runtime::get().kind().type, device));
   const TakesWorkspace workspace;
   c10::SmallVector<c10::DataPtr, 2> held;
-  for (const std::int64_t bytes : blocks)
-    held.push_back(device_allocator()->allocate(static_cast<std::size_t>(bytes)));
+  try {
+    for (const std::int64_t bytes : blocks)
+      held.push_back(device_allocator()->allocate(static_cast<std::size_t>(bytes)));
+  } catch (const c10::OutOfMemoryError&) {
+    if (!dispensable) throw;
+    held.clear();
+  }
   return held;
 }
 
@@ -296,12 +282,7 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
 
 c10::SmallVector<c10::DataPtr, 2> AliasKernel::take(const Workspaces& blocks,
                                                     c10::DeviceIndex device) const {
-  try {
-    return take_workspaces(blocks, device);
-  } catch (const c10::OutOfMemoryError&) {
-    if (!takes_dispensable_memory()) throw;
-    return {};
-  }
+  return take_workspaces(blocks, device, takes_dispensable_memory());
 }
 
 bool AliasKernel::may_be_plain() const {

@@ -48,10 +48,11 @@ using Choice = Compute (*)(const c10::IValue* arguments);
 
 using Workspaces = c10::SmallVector<std::int64_t, 2>;
 
-// Takes these blocks of a device's memory, in bytes, until they are destroyed. Raises
-// c10::OutOfMemoryError.
+// Takes these blocks of a device's memory, in bytes, until they are destroyed. If there is no room,
+// raises c10::OutOfMemoryError, or takes none if they are dispensable.
 [[nodiscard]] c10::SmallVector<c10::DataPtr, 2> take_workspaces(const Workspaces& blocks,
-                                                                c10::DeviceIndex device);
+                                                                c10::DeviceIndex device,
+                                                                bool dispensable = false);
 
 // There is one per operator and dispatch key. It is constant after its construction, so that any
 // thread may call it.

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "runtime/device/spec.h"
+#include "runtime/virtual/core/host_pages.h"
 #include "runtime/virtual/core/runtime.h"
 
 namespace torchport::vdev {
@@ -65,19 +66,8 @@ void release(void* begin) {
   const auto found = all.bytes.find(begin);
   if (found == all.bytes.end()) return;
   // The addresses stay, and read as zeros again. Blocks begin at multiples of 512 bytes: what lies
-  // beside it in its first and last page is of others, so that its own part there is cleared.
-  constexpr std::uintptr_t kPhantomPage = 4096;
-  const auto at = reinterpret_cast<std::uintptr_t>(begin);
-  const std::uintptr_t first = (at + kPhantomPage - 1) / kPhantomPage * kPhantomPage;
-  const std::uintptr_t end = (at + found->second) / kPhantomPage * kPhantomPage;
-  const auto clear = [&](std::uintptr_t from, std::uintptr_t to) {
-    if (from < to) std::memset(static_cast<char*>(begin) + (from - at), 0, to - from);
-  };
-  clear(at, std::min(first, at + found->second));
-  clear(std::max(first, end), at + found->second);
-  if (first < end)
-    madvise(reinterpret_cast<void*>(first), end - first,  // NOLINT(performance-no-int-to-ptr)
-            MADV_DONTNEED);
+  // beside it in its first and last page is of others.
+  give_pages_back(begin, found->second);
   all.bytes.erase(found);
   all.count.store(all.bytes.size(), std::memory_order_release);
 }

@@ -14,6 +14,7 @@
 #include "runtime/virtual/core/build_facts.h"
 #include "runtime/virtual/core/host_allocator.h"
 #include "runtime/virtual/core/kernel.h"
+#include "runtime/virtual/core/operator_names.h"
 #include "runtime/virtual/core/phantom.h"
 #include "runtime/virtual/core/pinned.h"
 #include "runtime/virtual/core/profiler.h"
@@ -79,10 +80,6 @@ const std::set<std::string>& left_out() {
       "aten::pixel_unshuffle",
   };
   return Runtime::get().spec().kind == "cuda" ? kCuda : kEverywhere;
-}
-
-std::string full_name(const c10::OperatorName& name) {
-  return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
 }
 
 // Whether an operator hands tensors to a process group's backend: see distributed.h.

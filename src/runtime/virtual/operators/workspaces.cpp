@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/result_type.h>
 
+#include "runtime/virtual/core/operator_names.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/operators/workspaces_of_convolutions.h"
 #include "runtime/virtual/operators/workspaces_of_sorts.h"
@@ -231,9 +232,7 @@ bool is_dispensable(Workspace workspace) {
 
 Workspace workspace_of(const c10::OperatorName& name, c10::DispatchKey cpu) {
   if (cpu != c10::DispatchKey::CPU || Runtime::get().spec().kind != "cuda") return nullptr;
-  const std::string full =
-      name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
-  const auto found = workspaces().find(full);
+  const auto found = workspaces().find(full_name(name));
   return found == workspaces().end() ? nullptr : found->second;
 }
 

@@ -36,7 +36,6 @@ enum class Holds : std::uint8_t {
   kStep,      // temporary memory of an optimizer's step
   kWorkspaces,
   kInputs,  // taken outside of modules, and without gradients
-  kCount,
 };
 
 constexpr const char* kNames[] = {"parameters",  "gradients",        "optimizer states",

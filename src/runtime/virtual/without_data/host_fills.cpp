@@ -1,14 +1,13 @@
 // Large tensors of the host that a program fills with random numbers: see values.h.
-#include <algorithm>
-#include <cstdint>
+#include <cstddef>
 #include <memory>
 #include <utility>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/CPUAllocator.h>
-#include <sys/mman.h>
 
+#include "runtime/virtual/core/host_pages.h"
 #include "runtime/virtual/core/typed_kernel.h"
 #include "runtime/virtual/without_data/values.h"
 
@@ -27,14 +26,7 @@ bool becomes_zeros(const Tensor& tensor) {
   if (!tensor.is_non_overlapping_and_dense() || tensor.nbytes() < kLarge ||
       tensor.storage().data_ptr().get_deleter() != c10::GetCPUAllocator()->raw_deleter())
     return false;
-  constexpr std::uintptr_t kHostPage = 4096;
-  auto* const bytes = static_cast<char*>(tensor.data_ptr());
-  const auto begin = reinterpret_cast<std::uintptr_t>(bytes);
-  const std::uintptr_t first = (begin + kHostPage - 1) / kHostPage * kHostPage;
-  const std::uintptr_t end = (begin + tensor.nbytes()) / kHostPage * kHostPage;
-  std::fill(bytes, bytes + (first - begin), '\0');
-  std::fill(bytes + (end - begin), bytes + tensor.nbytes(), '\0');
-  return madvise(bytes + (first - begin), end - first, MADV_DONTNEED) == 0;
+  return give_pages_back(tensor.data_ptr(), tensor.nbytes());
 }
 
 class HostFill final : public c10::OperatorKernel {

@@ -7,6 +7,7 @@
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/TensorImpl.h>
 
+#include "runtime/virtual/core/like_tensors.h"
 #include "runtime/virtual/core/phantom.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/storage.h"
@@ -22,23 +23,11 @@ using c10::DispatchKey;
 using c10::DispatchKeySet;
 using c10::TensorImpl;
 
-Tensor shaped_as(Tensor tensor, const TensorImpl& like) {
-  TensorImpl& impl = *tensor.unsafeGetTensorImpl();
-  impl.set_sizes_and_strides(like.sizes(), like.strides(), like.storage_offset());
-  if (like.is_conj()) impl._set_conj(true);
-  if (like.is_neg()) impl._set_neg(true);
-  return tensor;
-}
-
 Tensor over(c10::Storage storage, DispatchKey key, const TensorImpl& like) {
-  return shaped_as(
+  return shaped(
       at::detail::make_tensor<TensorImpl>(std::move(storage), DispatchKeySet(key), like.dtype()),
       like);
 }
-
-// The dispatch keys of a tensor that its views need not have.
-constexpr DispatchKeySet kNotOfViews({DispatchKey::Conjugate, DispatchKey::Negative,
-                                      DispatchKey::ZeroTensor});
 
 StorageBlock* block_of(const Tensor& tensor) {
   if (!tensor.defined() || !is_virtual(tensor.device()) || !tensor.has_storage()) return nullptr;
@@ -48,8 +37,7 @@ StorageBlock* block_of(const Tensor& tensor) {
 }  // namespace
 
 bool MetaAliases::is_plain(const Tensor& tensor) {
-  const TensorImpl& impl = *tensor.unsafeGetTensorImpl();
-  return impl.has_storage() && !impl.is_nested() && !impl.is_quantized();
+  return vdev::is_plain(*tensor.unsafeGetTensorImpl());
 }
 
 Tensor MetaAliases::of(const Tensor& tensor) {
@@ -94,10 +82,9 @@ Tensor MetaAliases::back(const Tensor& result) {
     for (const Entry& entry : entries_) {
       if (!entry.tensor.storage().is_alias_of(*real)) continue;
       const TensorImpl& of = *entry.tensor.unsafeGetTensorImpl();
-      return shaped_as(
-          at::detail::make_tensor<TensorImpl>(TensorImpl::VIEW, c10::Storage(*real),
-                                              of.key_set() - kNotOfViews, impl.dtype()),
-          impl);
+      return shaped(at::detail::make_tensor<TensorImpl>(TensorImpl::VIEW, c10::Storage(*real),
+                                                        of.key_set() - kOfOneTensor, impl.dtype()),
+                    impl);
     }
     return over(*real, Runtime::get().kind().dense, impl);
   }
@@ -130,7 +117,7 @@ void MetaAliases::write_back(const Tensor& stand_in) {
     }
     if (impl.sizes() != done.sizes() || impl.strides() != done.strides() ||
         impl.storage_offset() != done.storage_offset())
-      impl.set_sizes_and_strides(done.sizes(), done.strides(), done.storage_offset());
+      copy_shape(done, impl);
     return;
   }
 }

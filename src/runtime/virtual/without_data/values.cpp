@@ -1,9 +1,7 @@
 #include "runtime/virtual/without_data/values.h"
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <string>
@@ -22,10 +20,10 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/topk.h>
-#include <ATen/ops/zeros.h>
 #include <nlohmann/json.hpp>
 #include <torch/library.h>
 
+#include "runtime/virtual/core/operator_names.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/watch/source_lines.h"
 #include "runtime/virtual/without_data/meta_aliases.h"
@@ -293,9 +291,7 @@ TORCH_LIBRARY_FRAGMENT(torchport, library) {
 }  // namespace
 
 const ValueRule* value_rule_of(const c10::OperatorName& name) {
-  const std::string full =
-      name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
-  const auto found = rules().find(full);
+  const auto found = rules().find(full_name(name));
   return found == rules().end() ? nullptr : &found->second;
 }
 

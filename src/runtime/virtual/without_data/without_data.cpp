@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -11,7 +10,6 @@
 
 #include <ATen/ExpandUtils.h>
 #include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/core/List.h>
 #include <ATen/core/ivalue.h>
 #include <c10/util/SmallVector.h>
 
@@ -23,6 +21,7 @@
 #include "runtime/virtual/core/phantom.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/typed_kernel.h"
+#include "runtime/virtual/core/with_tensors.h"
 #include "runtime/virtual/operators/workspaces.h"
 #include "runtime/virtual/without_data/meta_aliases.h"
 #include "runtime/virtual/without_data/meta_results.h"
@@ -60,39 +59,19 @@ Data data_of(const IValue* arguments, std::size_t count) {
   return data;
 }
 
-IValue to_meta(const IValue& value, MetaAliases& aliases) {
-  if (value.isTensor()) return aliases.of(value.toTensor());
-  if (value.isTensorList()) {
-    c10::List<Tensor> list;
-    list.reserve(value.toListRef().size());
-    for (const IValue& element : value.toListRef()) list.push_back(aliases.of(element.toTensor()));
-    return list;
-  }
-  if (value.isDevice()) {
-    if (!is_virtual(value.toDevice())) return value;
-    if (value.toDevice().has_index()) aliases.set_device(value.toDevice().index());
+IValue to_meta(IValue value, MetaAliases& aliases) {
+  const auto other = [&](IValue one) -> IValue {
+    if (one.isGenerator()) return {};  // nothing is drawn
+    if (!one.isDevice() || !is_virtual(one.toDevice())) return one;
+    if (one.toDevice().has_index()) aliases.set_device(one.toDevice().index());
     return c10::Device(c10::DeviceType::Meta);
-  }
-  if (value.isGenerator()) return IValue();  // nothing is drawn
-  if (value.isList()) {
-    const auto from = value.toList();
-    auto list = c10::impl::GenericList(from.elementType());
-    for (const IValue& element : from) list.push_back(to_meta(element, aliases));
-    return list;
-  }
-  return value;
+  };
+  return with_tensors(
+      std::move(value), [&](const Tensor& tensor) { return aliases.of(tensor); }, other);
 }
 
-IValue from_meta(const IValue& value, MetaAliases& aliases) {
-  if (value.isTensor()) return aliases.back(value.toTensor());
-  if (value.isTensorList()) {
-    c10::List<Tensor> list;
-    list.reserve(value.toListRef().size());
-    for (const IValue& element : value.toListRef())
-      list.push_back(aliases.back(element.toTensor()));
-    return list;
-  }
-  return value;
+IValue from_meta(IValue value, MetaAliases& aliases) {
+  return with_tensors(std::move(value), [&](const Tensor& tensor) { return aliases.back(tensor); });
 }
 
 // Whether an operator writes its first argument and may not give it other sizes.
@@ -212,7 +191,7 @@ class WithoutDataKernel final : public c10::OperatorKernel {
     MetaAliases aliases;
     for (std::size_t i = 0; i < count; ++i) {
       IValue& value = (*stack)[first + i];
-      if (!value.isNone()) value = to_meta(value, aliases);
+      if (!value.isNone()) value = to_meta(std::move(value), aliases);
     }
     c10::SmallVector<IValue, 4> written;
     for (const std::size_t i : written_) written.push_back((*stack)[first + i]);
@@ -247,13 +226,15 @@ class WithoutDataKernel final : public c10::OperatorKernel {
     for (std::size_t i = 0; i < results; ++i) {
       IValue& result = (*stack)[stack->size() - results + i];
       // Some meta kernels return a copy of what they were to write to.
-      const bool is_argument =
-          returned_[i] >= 0 && given[static_cast<std::size_t>(returned_[i])].isTensor();
-      result =
-          is_argument ? given[static_cast<std::size_t>(returned_[i])] : from_meta(result, aliases);
+      const int argument = returned_[i];
+      if (argument >= 0 && given[static_cast<std::size_t>(argument)].isTensor()) {
+        result = given[static_cast<std::size_t>(argument)];
+      } else {
+        result = from_meta(result, aliases);
+      }
     }
     if (rule_ != nullptr && rule_->one_results) make_one(stack->back());
-    if (!taken.empty() && takes_last) held = take_if_there_is_room(taken, aliases.device());
+    if (!taken.empty() && takes_last) held = take_workspaces(taken, aliases.device(), true);
     if (blas != BlasUse::kNone) take_blas_workspaces(blas, aliases.device());
     return true;
   }
@@ -261,15 +242,6 @@ class WithoutDataKernel final : public c10::OperatorKernel {
   static void restore(const std::vector<IValue>& given, Stack* stack, std::size_t first) {
     stack->resize(first);
     stack->insert(stack->end(), given.begin(), given.end());
-  }
-
-  static c10::SmallVector<c10::DataPtr, 2> take_if_there_is_room(const Workspaces& blocks,
-                                                                 c10::DeviceIndex device) {
-    try {
-      return take_workspaces(blocks, device);
-    } catch (const c10::OutOfMemoryError&) {
-      return {};
-    }
   }
 
   static void make_one(const IValue& result) {
