@@ -38,6 +38,25 @@ intrusive_ptr<Future> future_of_tensors() {
   return c10::make_intrusive<Future>(c10::ListType::create(c10::TensorType::get()));
 }
 
+// The threads of the works that the calling thread starts; they are joined when it goes. A test
+// declares one after the tensors of its works: libtorch counts references where ThreadSanitizer
+// does not see it, so that the last owner of a tensor must not be a thread that still runs.
+class WorkThreads {
+ public:
+  WorkThreads() = default;
+  ~WorkThreads() {
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+  WorkThreads(const WorkThreads&) = delete;
+  WorkThreads& operator=(const WorkThreads&) = delete;
+
+  static void start(std::function<void()> body) { threads_.emplace_back(std::move(body)); }
+
+ private:
+  static inline thread_local std::vector<std::thread> threads_;
+};
+
 // A work that another thread ends, as a backend's own thread does.
 class Threaded final : public Work {
  public:
@@ -45,7 +64,7 @@ class Threaded final : public Work {
       : Work(-1, c10d::OpType::ALLREDUCE),
         results_(std::move(results)),
         future_(future_of_tensors()) {
-    thread_ = std::thread([body = std::move(body), future = future_, results = results_] {
+    WorkThreads::start([body = std::move(body), future = future_, results = results_] {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
       try {
         body();
@@ -55,15 +74,6 @@ class Threaded final : public Work {
       }
     });
   }
-  ~Threaded() override {
-    // What follows the work may hold the last reference to it, and runs on its thread.
-    if (thread_.get_id() == std::this_thread::get_id())
-      thread_.detach();
-    else
-      thread_.join();
-  }
-  Threaded(const Threaded&) = delete;
-  Threaded& operator=(const Threaded&) = delete;
 
   bool isCompleted() override { return future_->completed(); }
   bool isSuccess() const override { return future_->completed() && !future_->hasError(); }
@@ -80,7 +90,6 @@ class Threaded final : public Work {
  private:
   Tensors results_;
   intrusive_ptr<Future> future_;
-  std::thread thread_;
 };
 
 intrusive_ptr<Work> threaded(Tensors results, std::function<void()> body) {
@@ -116,6 +125,7 @@ TEST_CASE("a backend works on the host, and the program sees its devices") {
   const auto group = group_of(backend);
   for (const c10::DeviceIndex device : kDevices) {
     Tensors tensors = {at::ones({8}, on(device))};
+    const WorkThreads threads;
     const auto work = group->allreduce(tensors);
     const auto future = work->getFuture();
     work->wait();
@@ -138,6 +148,7 @@ TEST_CASE("collectives of several threads do not meet") {
       const auto own = group_of(c10::make_intrusive<Doubling>());
       for (int i = 0; i < 20; ++i) {
         Tensors tensors = {at::full({64}, i, on(device))};
+        const WorkThreads joined;
         own->allreduce(tensors)->wait();
         if (!at::equal(tensors.front().cpu(), at::full({64}, 2 * i))) ++wrong;
       }
@@ -183,6 +194,7 @@ TEST_CASE("what follows several works runs once, after all of them") {
   std::atomic<int> bodies{0};
   std::atomic<int> seen{-1};
   Tensors results = {at::ones({1})};
+  const WorkThreads threads;
   const auto count = [&] { ++bodies; };
   const auto work = after({threaded({}, count), threaded({}, count), threaded({}, count)}, results,
                           [&] { seen = bodies.load(); });
@@ -193,6 +205,7 @@ TEST_CASE("what follows several works runs once, after all of them") {
 }
 
 TEST_CASE("the error of one of several works is the error of all") {
+  const WorkThreads threads;
   const auto fails = [] { throw std::runtime_error("the peer is gone"); };
   const auto work = after({threaded({}, [] {}), threaded({}, fails)}, {});
   CHECK_THROWS_WITH(work->wait(), doctest::Contains("the peer is gone"));
@@ -204,8 +217,10 @@ TEST_CASE("the error of one of several works is the error of all") {
 }
 
 TEST_CASE("works together have the results of each, in their order") {
-  const auto work = together({threaded({at::ones({1})}, [] {}), threaded({at::ones({2})}, [] {})},
-                             c10d::OpType::COALESCED);
+  const Tensors one = {at::ones({1})};
+  const Tensors two = {at::ones({2})};
+  const WorkThreads threads;
+  const auto work = together({threaded(one, [] {}), threaded(two, [] {})}, c10d::OpType::COALESCED);
   work->wait();
   REQUIRE(work->result().size() == 2);
   CHECK(work->result()[1].numel() == 2);
