@@ -34,6 +34,7 @@ struct PlanOptions {
   std::string keep = "64KiB";
   std::string format = "text";
   std::string search;
+  int ranks = 0;
 };
 
 int fail(const base::Error& error) {
@@ -71,6 +72,7 @@ base::Result<plan::Plan> run_once(const PlanOptions& options, const std::string&
                                     "--devices",
                                     options.devices};
   if (!profile.empty()) words.insert(words.end(), {"--profile", profile});
+  if (options.ranks > 0) words.insert(words.end(), {"--ranks", std::to_string(options.ranks)});
   if (!options.memory.empty()) words.insert(words.end(), {"--memory", options.memory});
   words.insert(words.end(), rest.begin(), rest.end());
   const std::string target = folder->file("plan.json");
@@ -216,6 +218,10 @@ void attach(CLI::App& app) {
          "Find the largest value with which the program fits: it takes the place of {NAME} "
          "in the program's arguments, and is the environment variable NAME")
       ->type_name("NAME=LEAST..MOST");
+  sub->add_option("--ranks", options->ranks,
+                  "Plan rank 0 of N, in one process: the other ranks are assumed to be alike")
+      ->check(CLI::Range(1, 1 << 20))
+      ->type_name("N");
   sub->add_option("--format", options->format, "text or json (default: text)")
       ->check(CLI::IsMember({"text", "json"}))
       ->type_name("FORMAT");

@@ -1,5 +1,6 @@
 // Implements `torchport run`: starts a program on virtual devices. This process becomes the
 // program.
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -45,6 +46,7 @@ struct RunOptions {
   bool quiet = false;
   bool check_kernels = false;
   bool no_data = false;
+  int ranks = 0;
 };
 
 int usage(std::string message) {
@@ -132,6 +134,29 @@ bool is_of_this_environment(const std::string& command) {
                                      own_folder(), error);
 }
 
+// Makes the process that follows the first of many ranks, of which the others are assumed to be
+// alike, with the variables that torchrun sets.
+void stand_for_ranks(int ranks, int devices) {
+  const std::string count = std::to_string(ranks);
+  const std::string local = std::to_string(std::min(ranks, devices));
+  setenv("TORCHPORT_RANKS", count.c_str(), 1);
+  for (const char* name : {"RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK"}) setenv(name, "0", 1);
+  for (const char* name : {"WORLD_SIZE", "ROLE_WORLD_SIZE"}) setenv(name, count.c_str(), 1);
+  setenv("LOCAL_WORLD_SIZE", local.c_str(), 1);
+  setenv("MASTER_ADDR", "localhost", 1);
+  setenv("MASTER_PORT", "29500", 1);
+  setenv("TORCHELASTIC_RUN_ID", "torchport", 1);
+}
+
+// Whether a command starts the ranks by itself.
+bool starts_ranks(const std::vector<std::string>& command) {
+  return std::any_of(command.begin(), command.end(), [](const std::string& word) {
+    const std::string name = std::filesystem::path(word).filename().string();
+    return name == "torchrun" || name == "torch.distributed.run" ||
+           name == "torch.distributed.launch";
+  });
+}
+
 // Builds that the program starts find nvcc and CUDA_HOME of the virtual devices.
 void show_toolkit() {
   const auto package = package_folder();
@@ -154,6 +179,12 @@ int run(const RunOptions& options, const std::vector<std::string>& rest) {
   if (!spec) return usage(spec.error().message);
   auto command = command_of(rest);
   if (!command) return usage(command.error().message);
+  if (options.ranks > 0) {
+    if (starts_ranks(*command))
+      return usage(
+          "--ranks runs one process for all ranks; write the script alone, without torchrun");
+    stand_for_ranks(options.ranks, spec->count);
+  }
   setenv(device::kVariable, spec->text().c_str(), 1);
   setenv("TORCHPORT_ERRORS", options.errors.c_str(), 1);
   setenv("TORCHPORT_STREAMS", options.streams.c_str(), 1);
@@ -220,6 +251,10 @@ void attach(CLI::App& app) {
   sub->add_option("--keep-data", options->data,
                   "With --no-data: tensors up to this size are computed (default: 64KiB)")
       ->type_name("SIZE");
+  sub->add_option("--ranks", options->ranks,
+                  "Run one process as rank 0 of N: the other ranks are assumed to be alike")
+      ->check(CLI::Range(1, 1 << 20))
+      ->type_name("N");
   sub->add_flag("--hide-cuda", options->hide_cuda,
                 "Hide all CUDA devices, also those of real GPUs");
   sub->add_option("--report", options->report,

@@ -10,6 +10,8 @@ from datetime import timedelta
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from torchport.virtual import alike_ranks
+
 KINDS = ("cuda",)
 
 TIMEOUT = timedelta(minutes=10)
@@ -65,6 +67,8 @@ def _nccl(torch: ModuleType) -> type:
         def __new__(
             cls, store: Any, rank: int, size: int, options: Any = None, device: Any = None
         ) -> Any:
+            if alike_ranks.wanted():
+                return alike_ranks.backend(torch, "nccl", store, rank, size)
             timeout = TIMEOUT if options is None else options._timeout
             gloo = c10d.ProcessGroupGloo(store, rank, size, timeout=timeout)
             # Backends can be passed to and from C++ only within a group.
@@ -126,6 +130,8 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
         """Fills torch._C._distributed_c10d. torch.distributed calls it before using it."""
         done: bool = init()
         _add_nccl(torch)
+        if alike_ranks.wanted():
+            alike_ranks.replace(torch)
         return done
 
     return {"_c10d_init": c10d_init}
