@@ -28,7 +28,7 @@ namespace torchport::cli {
 namespace {
 
 struct PlanOptions {
-  std::string devices = "cuda:1";
+  std::string devices;
   std::vector<std::string> profiles;
   std::string memory;
   std::string keep = "64KiB";
@@ -63,14 +63,9 @@ base::Result<plan::Plan> run_once(const PlanOptions& options, const std::string&
                                   const std::map<std::string, std::string>& variables = {}) {
   auto folder = base::TemporaryFolder::make("torchport-plan");
   if (!folder) return tl::unexpected<base::Error>(folder.error());
-  std::vector<std::string> words = {(own_folder() / "torchport").string(),
-                                    "run",
-                                    "-q",
-                                    "--no-data",
-                                    "--keep-data",
-                                    options.keep,
-                                    "--devices",
-                                    options.devices};
+  std::vector<std::string> words = {
+      (own_folder() / "torchport").string(), "run", "-q", "--no-data", "--keep-data", options.keep};
+  if (!options.devices.empty()) words.insert(words.end(), {"--devices", options.devices});
   if (!profile.empty()) words.insert(words.end(), {"--profile", profile});
   if (options.ranks > 0) words.insert(words.end(), {"--ranks", std::to_string(options.ranks)});
   if (!options.memory.empty()) words.insert(words.end(), {"--memory", options.memory});
@@ -176,7 +171,8 @@ int run(const PlanOptions& options, std::vector<std::string> rest) {
         usage("nothing to plan; write `torchport plan train.py` or `torchport plan -- "
               "torchrun --nproc-per-node 8 train.py`"));
   for (const std::string& profile : options.profiles) {
-    const auto spec = device::parse_spec(options.devices + ",profile=" + profile);
+    const std::string devices = options.devices.empty() ? "cuda:1" : options.devices;
+    const auto spec = device::parse_spec(devices + ",profile=" + profile);
     if (!spec) return fail(spec.error());
   }
   const std::string first = options.profiles.empty() ? "" : options.profiles.front();
@@ -200,7 +196,8 @@ void attach(CLI::App& app) {
       "  torchport plan [OPTIONS] -m MODULE [ARGS...]\n"
       "  torchport plan [OPTIONS] -- torchrun --nproc-per-node 8 train.py\n\n"
       "The exit code is 0 if the program fits, 1 if it does not, else the program's.");
-  sub->add_option("--devices", options->devices, "The devices, N of one kind (default: cuda:1)")
+  sub->add_option("--devices", options->devices,
+                  "The devices, N of one kind (default: cuda:1; with --ranks, up to cuda:8)")
       ->type_name("KIND:N");
   sub->add_option("--profile", options->profiles,
                   "The model of the devices, e.g. h100-80g; several, with commas between them, are "

@@ -32,7 +32,7 @@ namespace torchport::cli {
 namespace {
 
 struct RunOptions {
-  std::string devices = "cuda:1";
+  std::string devices;
   std::string memory;
   std::string profile;
   std::string random;
@@ -57,7 +57,10 @@ int usage(std::string message) {
 // Turns the options into a device spec.
 base::Result<device::Spec> spec_of(const RunOptions& options) {
   if (options.hide_cuda) return device::parse_spec("none");
-  std::string text = options.devices;
+  // A host of many ranks has eight devices, as most have.
+  std::string text = options.devices.empty()
+                         ? fmt::format("cuda:{}", std::clamp(options.ranks, 1, 8))
+                         : options.devices;
   if (!options.memory.empty()) text += ",memory=" + options.memory;
   if (!options.profile.empty()) text += ",profile=" + options.profile;
   if (!options.random.empty()) text += ",random=" + options.random;
@@ -201,6 +204,9 @@ int run(const RunOptions& options, const std::vector<std::string>& rest) {
   if (spec->kind == "cuda") show_toolkit();
   if (options.check_kernels) setenv("TORCHPORT_CHECK_KERNELS", "1", 1);
   if (!options.quiet) fmt::print(stderr, "{}\n", announcement(*spec));
+  if (!options.quiet && options.ranks > 0)
+    fmt::print(stderr, "torchport: this is rank 0 of {}; the other ranks are assumed to be alike\n",
+               options.ranks);
   std::fflush(nullptr);
   std::vector<char*> words;
   for (std::string& word : *command) words.push_back(word.data());
@@ -232,7 +238,8 @@ void attach(CLI::App& app) {
       "  torchport run [OPTIONS] -- COMMAND [ARGS...]      pytest, torchrun, ...\n\n"
       "Processes that the program starts see the same devices. The exit code is the program's.");
   sub->add_option("--devices", options->devices,
-                  fmt::format("The virtual devices, N of one kind: {} (default: cuda:1)",
+                  fmt::format("The virtual devices, N of one kind: {} (default: cuda:1; with "
+                              "--ranks, up to cuda:8)",
                               devices::kind_names()))
       ->type_name("KIND:N");
   sub->add_option("--memory", options->memory, "Memory of each device, e.g. 16GiB")

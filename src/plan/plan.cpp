@@ -47,6 +47,7 @@ void add(Plan& plan, const nlohmann::json& told) {
   if (plan.ended_with.empty() && !told.at("ended_by").empty())
     plan.ended_with = told.at("ended_by").front();
   ++plan.processes;
+  plan.ranks = std::max(plan.ranks, told.value("ranks", 0));
 }
 
 }  // namespace

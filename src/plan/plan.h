@@ -59,6 +59,7 @@ struct Plan {
   double seconds = 0;
   int status = 0;
   int processes = 0;
+  int ranks = 0;  // one process stands for so many that are assumed to be alike; 0 if none do
   bool is_cut = false;  // the record was too long and has not all
 
   [[nodiscard]] bool ran_out() const;

@@ -142,6 +142,7 @@ nlohmann::json json_of(const Plan& plan) {
           {"devices", devices},
           {"missing_values", missing},
           {"processes", plan.processes},
+          {"ranks", plan.ranks},
           {"ended_by", plan.ended_with},
           {"seconds", plan.seconds}};
 }
@@ -169,6 +170,9 @@ std::string as_text(const Plan& plan) {
   if (plan.status != 0 && !plan.ran_out())
     text += fmt::format("the program failed, so that this is only what it had until then: {}\n",
                         plan.ended_by());
+  if (plan.ranks > 0)
+    text += fmt::format("this is rank 0 of {}; the other ranks are assumed to be alike\n",
+                        plan.ranks);
   for (std::size_t i = 0; i < plan.devices.size();) {
     std::size_t end = i + 1;
     while (end < plan.devices.size() && are_alike(plan.devices[i], plan.devices[end])) ++end;

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from planning_programs import torchport
 
 HERE = Path(__file__).parent
-TORCHPORT = Path(os.environ.get("TORCHPORT_BINARY", Path(sys.executable).parent / "torchport"))
 PROGRAMS = HERE / "programs"
 PROFILE = ("--profile", "h100-80g")
-
-
-def torchport(*words: object, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [str(TORCHPORT), *map(str, words)]
-    return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=300, check=False
-    )
 
 
 def measured(file: Path, *words: object, data: bool) -> dict:

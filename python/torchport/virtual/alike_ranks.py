@@ -57,4 +57,6 @@ def replace(torch: ModuleType) -> None:
     c10d.FileStore = FileStore
     # A backend of gloo has options that C++ gives to no other.
     if not hasattr(c10d.Backend, "options"):
-        c10d.Backend.options = property(lambda self: c10d.Backend.Options(self.name(), timedelta(minutes=30)))
+        c10d.Backend.options = property(
+            lambda self: c10d.Backend.Options(self.name(), timedelta(minutes=30))
+        )

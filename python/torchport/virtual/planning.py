@@ -16,6 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from torchport.virtual import alike_ranks
+
 FILE = "TORCHPORT_PLAN"
 NOWHERE = "nowhere in the program"
 
@@ -144,6 +146,7 @@ def start(torch: ModuleType) -> None:
             ],
             "seconds": time.monotonic() - began,
             "ended_by": ended_by,
+            "ranks": int(os.environ.get(alike_ranks.VARIABLE, "0")),
         }
         target = Path(os.environ[FILE])
         # Each process of the program writes its own.

@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <map>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -136,19 +139,23 @@ class AlikeRanks final : public c10d::Backend {
                                            static_cast<int>(ranks.size()));
   }
 
-  void startCoalescing() override {}
-  intrusive_ptr<Work> endCoalescing() override { return done(c10d::OpType::COALESCED); }
+  // DistributedDataParallel asks for the results.
+  void startCoalescing() override { coalesced_.emplace(); }
+  intrusive_ptr<Work> endCoalescing() override {
+    return done(c10d::OpType::COALESCED,
+                std::exchange(coalesced_, std::nullopt).value_or(Tensors()));
+  }
 
   intrusive_ptr<Work> broadcast(Tensors& tensors, const c10d::BroadcastOptions& opts) override {
     // Another rank's value is its own: parameters and seeds are alike.
     (void)opts;
-    return done(c10d::OpType::BROADCAST, tensors);
+    return given(c10d::OpType::BROADCAST, tensors);
   }
 
   intrusive_ptr<Work> allreduce(Tensors& tensors, const c10d::AllreduceOptions& opts) override {
     const at::AutoDispatchBelowAutograd below;
     for (const Tensor& tensor : tensors) combine(tensor, opts.reduceOp, size_);
-    return done(c10d::OpType::ALLREDUCE, tensors);
+    return given(c10d::OpType::ALLREDUCE, tensors);
   }
   intrusive_ptr<Work> allreduce_sparse(Tensors& tensors,
                                        const c10d::AllreduceOptions& opts) override {
@@ -163,7 +170,7 @@ class AlikeRanks final : public c10d::Backend {
     const at::AutoDispatchBelowAutograd below;
     if (opts.rootRank == rank_)
       for (const Tensor& tensor : tensors) combine(tensor, opts.reduceOp, size_);
-    return done(c10d::OpType::REDUCE, tensors);
+    return given(c10d::OpType::REDUCE, tensors);
   }
 
   intrusive_ptr<Work> allgather(std::vector<Tensors>& outputs, Tensors& inputs,
@@ -173,25 +180,25 @@ class AlikeRanks final : public c10d::Backend {
       const Tensor held = flat_buffer(outputs[i]);
       for (const Tensor& output : outputs[i]) give(output, inputs.at(i));
     }
-    return done(c10d::OpType::ALLGATHER, outputs.empty() ? Tensors{} : outputs.front());
+    return given(c10d::OpType::ALLGATHER, outputs.empty() ? Tensors{} : outputs.front());
   }
 
   intrusive_ptr<Work> _allgather_base(Tensor& output, Tensor& input,
                                       const c10d::AllgatherOptions&) override {
     gather_into(output, input);
-    return done(c10d::OpType::_ALLGATHER_BASE, {output});
+    return given(c10d::OpType::_ALLGATHER_BASE, {output});
   }
   intrusive_ptr<Work> allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                                       const c10d::AllgatherOptions&) override {
     for (std::size_t i = 0; i < inputs.size(); ++i) gather_into(outputs.at(i), inputs[i]);
-    return done(c10d::OpType::COALESCED, outputs);
+    return given(c10d::OpType::COALESCED, outputs);
   }
   intrusive_ptr<Work> allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
                                           const c10d::AllgatherOptions&) override {
     const at::AutoDispatchBelowAutograd below;
     for (const Tensors& of_rank : outputs)
       for (std::size_t i = 0; i < inputs.size(); ++i) give(of_rank.at(i), inputs[i]);
-    return done(c10d::OpType::COALESCED);
+    return given(c10d::OpType::COALESCED);
   }
 
   intrusive_ptr<Work> gather(std::vector<Tensors>& outputs, Tensors& inputs,
@@ -199,7 +206,7 @@ class AlikeRanks final : public c10d::Backend {
     const at::AutoDispatchBelowAutograd below;
     if (opts.rootRank == rank_)
       for (const Tensor& output : outputs.at(0)) give(output, inputs.at(0));
-    return done(c10d::OpType::GATHER, outputs.empty() ? Tensors{} : outputs.front());
+    return given(c10d::OpType::GATHER, outputs.empty() ? Tensors{} : outputs.front());
   }
 
   intrusive_ptr<Work> scatter(Tensors& outputs, std::vector<Tensors>& inputs,
@@ -209,7 +216,7 @@ class AlikeRanks final : public c10d::Backend {
       give(outputs.at(0), inputs.at(0).at(static_cast<std::size_t>(rank_)));
     else
       outputs.at(0).zero_();
-    return done(c10d::OpType::SCATTER, outputs);
+    return given(c10d::OpType::SCATTER, outputs);
   }
 
   intrusive_ptr<Work> reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
@@ -218,18 +225,18 @@ class AlikeRanks final : public c10d::Backend {
     const Tensor held = flat_buffer(inputs.at(0));
     give(outputs.at(0), inputs[0].at(static_cast<std::size_t>(rank_)));
     combine(outputs[0], opts.reduceOp, size_);
-    return done(c10d::OpType::REDUCE_SCATTER, outputs);
+    return given(c10d::OpType::REDUCE_SCATTER, outputs);
   }
   intrusive_ptr<Work> _reduce_scatter_base(Tensor& output, Tensor& input,
                                            const c10d::ReduceScatterOptions& opts) override {
     reduce_into(output, input, opts.reduceOp);
-    return done(c10d::OpType::_REDUCE_SCATTER_BASE, {output});
+    return given(c10d::OpType::_REDUCE_SCATTER_BASE, {output});
   }
   intrusive_ptr<Work> reduce_scatter_tensor_coalesced(
       Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& opts) override {
     for (std::size_t i = 0; i < inputs.size(); ++i)
       reduce_into(outputs.at(i), inputs[i], opts.reduceOp);
-    return done(c10d::OpType::COALESCED, outputs);
+    return given(c10d::OpType::COALESCED, outputs);
   }
 
   // Each rank sends its part number `rank_` to this one.
@@ -240,31 +247,36 @@ class AlikeRanks final : public c10d::Backend {
     const at::AutoDispatchBelowAutograd below;
     const Tensor part = parts(input, input_sizes).at(static_cast<std::size_t>(rank_));
     for (const Tensor& one : parts(output, output_sizes)) give(one, part);
-    return done(c10d::OpType::ALLTOALL_BASE, {output});
+    return given(c10d::OpType::ALLTOALL_BASE, {output});
   }
   intrusive_ptr<Work> alltoall(Tensors& outputs, Tensors& inputs,
                                const c10d::AllToAllOptions&) override {
     const at::AutoDispatchBelowAutograd below;
     for (const Tensor& one : outputs) give(one, inputs.at(static_cast<std::size_t>(rank_)));
-    return done(c10d::OpType::ALLTOALL, outputs);
+    return given(c10d::OpType::ALLTOALL, outputs);
   }
 
   intrusive_ptr<Work> send(Tensors& tensors, int, int) override {
-    return done(c10d::OpType::SEND, tensors);
+    return given(c10d::OpType::SEND, tensors);
   }
   intrusive_ptr<Work> recv(Tensors& tensors, int, int) override {
     const at::AutoDispatchBelowAutograd below;
     for (const Tensor& tensor : tensors) tensor.zero_();
-    return done(c10d::OpType::RECV, tensors);
+    return given(c10d::OpType::RECV, tensors);
   }
   intrusive_ptr<Work> recvAnysource(Tensors& tensors, int tag) override {
     return recv(tensors, 0, tag);
   }
   intrusive_ptr<Work> barrier(const c10d::BarrierOptions&) override {
-    return done(c10d::OpType::BARRIER);
+    return given(c10d::OpType::BARRIER);
   }
 
  private:
+  intrusive_ptr<Work> given(c10d::OpType type, Tensors results = {}) {
+    if (coalesced_) coalesced_->insert(coalesced_->end(), results.begin(), results.end());
+    return done(type, std::move(results));
+  }
+
   void gather_into(const Tensor& output, const Tensor& input) const {
     const at::AutoDispatchBelowAutograd below;
     TORCH_CHECK_VALUE(output.numel() == input.numel() * size_,
@@ -291,6 +303,7 @@ class AlikeRanks final : public c10d::Backend {
 
   std::string name_;
   intrusive_ptr<Options> options_;
+  std::optional<Tensors> coalesced_;  // the results since startCoalescing()
 };
 
 // Adds a backend of that name to the group, for the CPU and the virtual devices.
@@ -311,6 +324,24 @@ TORCH_LIBRARY_FRAGMENT(torchport, library) {
 
 bool ranks_are_alike() {
   static const bool alike = std::getenv("TORCHPORT_RANKS") != nullptr;
+  return alike;
+}
+
+c10::intrusive_ptr<c10d::ProcessGroup> alike_group(
+    const c10::intrusive_ptr<c10d::ProcessGroup>& group) {
+  struct Known {
+    c10::weak_intrusive_ptr<c10d::ProcessGroup> group;  // its address is not used again
+    c10::intrusive_ptr<c10d::ProcessGroup> alike;
+  };
+  static std::mutex mutex;
+  static auto* known = new std::map<c10d::ProcessGroup*, Known>;  // never destroyed
+  const std::lock_guard lock(mutex);
+  const auto found = known->find(group.get());
+  if (found != known->end()) return found->second.alike;
+  auto alike = c10::make_intrusive<c10d::ProcessGroup>(group->getStore(), group->getRank(),
+                                                       group->getSize());
+  add_alike_ranks(alike, "nccl");
+  known->emplace(group.get(), Known{c10::weak_intrusive_ptr<c10d::ProcessGroup>(group), alike});
   return alike;
 }
 

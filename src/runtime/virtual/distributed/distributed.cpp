@@ -8,10 +8,12 @@
 #include <c10/util/Exception.h>
 #include <torch/custom_class.h>
 
+#include "runtime/observer/tensors_in.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/streams.h"
 #include "runtime/virtual/distributed/alike_ranks.h"
 #include "runtime/virtual/watch/late_streams.h"
+#include "runtime/virtual/without_data/meta_aliases.h"
 
 namespace torchport::vdev {
 
@@ -63,6 +65,10 @@ class CollectiveKernel final : public c10::OperatorKernel {
       kernel_.callBoxed(op, keys, stack);
       return;
     }
+    if (without_values(op, *stack)) {
+      kernel_.callBoxed(op, keys, stack);
+      return;
+    }
     auto aliases = std::make_shared<Aliases>();
     const std::vector<at::Tensor> sparse = to_aliases(op, *stack, *aliases);
     kernel_.callBoxed(op, keys, stack);
@@ -82,6 +88,23 @@ class CollectiveKernel final : public c10::OperatorKernel {
   }
 
  private:
+  // Whether a tensor has no values, so that there is nothing to send: then the group is replaced by
+  // one whose other ranks are assumed to be alike. All ranks find the same, as their tensors have
+  // the same sizes.
+  static bool without_values(const c10::OperatorHandle& op, Stack& stack) {
+    const std::size_t first = stack.size() - op.schema().arguments().size();
+    bool lacks = false;
+    for (std::size_t i = first; i < stack.size(); ++i)
+      observer::each_tensor(stack[i], [&](const at::Tensor& tensor) {
+        lacks = lacks || (tensor.defined() && is_virtual(tensor.device()) && lacks_data(tensor));
+      });
+    for (std::size_t i = first; lacks && i < stack.size(); ++i)
+      if (stack[i].isObject() &&
+          op.schema().arguments()[i - first].type()->str().ends_with("c10d.ProcessGroup"))
+        stack[i] = alike_group(stack[i].toCustomClass<c10d::ProcessGroup>());
+    return lacks;
+  }
+
   // Replaces the arguments by aliases. Returns those that are sparse.
   static std::vector<at::Tensor> to_aliases(const c10::OperatorHandle& op, Stack& stack,
                                             Aliases& aliases) {

@@ -272,7 +272,9 @@ bool needs_no_values(const c10::OperatorHandle& op) {
       "aten::empty",         "aten::empty_strided", "aten::_efficientzerotensor", "aten::set_",
       "aten::record_stream", "aten::_lazy_clone",   "aten::_fused_sdp_choice"};
   const observer::OperatorSemantics& semantics = observer::semantics_of(op);
-  return kMemory.contains(op.operator_name().name) || semantics.returns_views ||
+  // Collectives have a way of their own (distributed/distributed.cpp).
+  const std::string& name = op.operator_name().name;
+  return kMemory.contains(name) || name.starts_with("c10d::") || semantics.returns_views ||
          semantics.has(observer::kAsksOnly) || op.hasTag(at::Tag::inplace_view);
 }
 
