@@ -18,6 +18,7 @@
 #include "base/temporary_folder.h"
 #include "cli/command.h"
 #include "cli/package.h"
+#include "cli/plan_runs.h"
 #include "cli/python.h"
 #include "cli/terminal.h"
 #include "plan/report.h"
@@ -26,16 +27,6 @@
 namespace torchport::cli {
 
 namespace {
-
-struct PlanOptions {
-  std::string devices;
-  std::vector<std::string> profiles;
-  std::string memory;
-  std::string keep = "64KiB";
-  std::string format = "text";
-  std::string search;
-  int ranks = 0;
-};
 
 int fail(const base::Error& error) {
   print_error(error);
@@ -55,39 +46,6 @@ std::vector<std::string> filled(std::vector<std::string> words, const std::strin
       word.replace(at, place.size(), value), at += value.size();
   }
   return words;
-}
-
-// Runs the program once and reads what its processes wrote. Its output is not shown if `quiet`.
-base::Result<plan::Plan> run_once(const PlanOptions& options, const std::string& profile,
-                                  const std::vector<std::string>& rest, bool quiet,
-                                  const std::map<std::string, std::string>& variables = {}) {
-  auto folder = base::TemporaryFolder::make("torchport-plan");
-  if (!folder) return tl::unexpected<base::Error>(folder.error());
-  std::vector<std::string> words = {
-      (own_folder() / "torchport").string(), "run", "-q", "--no-data", "--keep-data", options.keep};
-  if (!options.devices.empty()) words.insert(words.end(), {"--devices", options.devices});
-  if (!profile.empty()) words.insert(words.end(), {"--profile", profile});
-  if (options.ranks > 0) words.insert(words.end(), {"--ranks", std::to_string(options.ranks)});
-  if (!options.memory.empty()) words.insert(words.end(), {"--memory", options.memory});
-  words.insert(words.end(), rest.begin(), rest.end());
-  const std::string target = folder->file("plan.json");
-  for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
-  setenv("TORCHPORT_PLAN", target.c_str(), 1);
-  int status = 0;
-  if (quiet) {
-    const auto ended =
-        base::run({.words = words, .output_file = base::kNowhere, .errors_file = base::kNowhere});
-    if (!ended) return tl::unexpected<base::Error>(ended.error());
-    status = ended->status();
-  } else {
-    const auto ended = base::run_in_foreground(words, std::chrono::milliseconds(500), [](pid_t) {});
-    if (!ended) return tl::unexpected<base::Error>(ended.error());
-    status = ended->status();
-  }
-  if (status == kUsageError && std::filesystem::is_empty(folder->path()))
-    return base::fail(base::ErrorCode::kUsage,
-                      "the program ended with 2 before it used a device: there is no plan");
-  return plan::read_plan(folder->path(), status);
 }
 
 struct Search {
@@ -176,6 +134,7 @@ int run(const PlanOptions& options, std::vector<std::string> rest) {
     if (!spec) return fail(spec.error());
   }
   const std::string first = options.profiles.empty() ? "" : options.profiles.front();
+  if (!options.what_if.empty()) return what_if(options, first, rest);
   if (!options.search.empty()) return search_largest(options, first, rest);
   if (options.profiles.size() > 1) return compare(options, rest);
   const auto plan = run_once(options, first, rest, false);
@@ -215,6 +174,11 @@ void attach(CLI::App& app) {
          "Find the largest value with which the program fits: it takes the place of {NAME} "
          "in the program's arguments, and is the environment variable NAME")
       ->type_name("NAME=LEAST..MOST");
+  sub->add_option("--what-if", options->what_if,
+                  "Run the program as it is and with changes, and compare: all, or some of "
+                  "checkpointing, autocast, bfloat16, sgd, adafactor, loop, shard:N, ranks:N, "
+                  "another PROFILE, KIND:N; A+B is both at once")
+      ->type_name("CHANGES");
   sub->add_option("--ranks", options->ranks,
                   "Plan rank 0 of N, in one process: the other ranks are assumed to be alike")
       ->check(CLI::Range(1, 1 << 20))
@@ -228,5 +192,37 @@ void attach(CLI::App& app) {
 const CommandRegistration kRegistered{{.order = 6, .attach = &attach, .takes_rest = "plan"}};
 
 }  // namespace
+
+base::Result<plan::Plan> run_once(const PlanOptions& options, const std::string& profile,
+                                  const std::vector<std::string>& rest, bool quiet,
+                                  const std::map<std::string, std::string>& variables) {
+  auto folder = base::TemporaryFolder::make("torchport-plan");
+  if (!folder) return tl::unexpected<base::Error>(folder.error());
+  std::vector<std::string> words = {
+      (own_folder() / "torchport").string(), "run", "-q", "--no-data", "--keep-data", options.keep};
+  if (!options.devices.empty()) words.insert(words.end(), {"--devices", options.devices});
+  if (!profile.empty()) words.insert(words.end(), {"--profile", profile});
+  if (options.ranks > 0) words.insert(words.end(), {"--ranks", std::to_string(options.ranks)});
+  if (!options.memory.empty()) words.insert(words.end(), {"--memory", options.memory});
+  words.insert(words.end(), rest.begin(), rest.end());
+  const std::string target = folder->file("plan.json");
+  for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
+  setenv("TORCHPORT_PLAN", target.c_str(), 1);
+  int status = 0;
+  if (quiet) {
+    const auto ended =
+        base::run({.words = words, .output_file = base::kNowhere, .errors_file = base::kNowhere});
+    if (!ended) return tl::unexpected<base::Error>(ended.error());
+    status = ended->status();
+  } else {
+    const auto ended = base::run_in_foreground(words, std::chrono::milliseconds(500), [](pid_t) {});
+    if (!ended) return tl::unexpected<base::Error>(ended.error());
+    status = ended->status();
+  }
+  if (status == kUsageError && std::filesystem::is_empty(folder->path()))
+    return base::fail(base::ErrorCode::kUsage,
+                      "the program ended with 2 before it used a device: there is no plan");
+  return plan::read_plan(folder->path(), status);
+}
 
 }  // namespace torchport::cli

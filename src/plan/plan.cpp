@@ -47,7 +47,9 @@ void add(Plan& plan, const nlohmann::json& told) {
   if (plan.ended_with.empty() && !told.at("ended_by").empty())
     plan.ended_with = told.at("ended_by").front();
   ++plan.processes;
-  plan.ranks = std::max(plan.ranks, told.value("ranks", 0));
+  for (const auto& [name, count] : told.at("changes").items())
+    plan.changes[name] += count.get<std::int64_t>();
+  plan.ranks = std::max(plan.ranks, told.at("ranks").get<int>());
 }
 
 }  // namespace

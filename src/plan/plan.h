@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -59,7 +60,8 @@ struct Plan {
   double seconds = 0;
   int status = 0;
   int processes = 0;
-  int ranks = 0;  // one process stands for so many that are assumed to be alike; 0 if none do
+  std::map<std::string, std::int64_t> changes;  // of --what-if: how often each was made
+  int ranks = 0;        // one process stands for so many that are assumed to be alike; 0 if none do
   bool is_cut = false;  // the record was too long and has not all
 
   [[nodiscard]] bool ran_out() const;

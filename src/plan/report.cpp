@@ -171,8 +171,8 @@ std::string as_text(const Plan& plan) {
     text += fmt::format("the program failed, so that this is only what it had until then: {}\n",
                         plan.ended_by());
   if (plan.ranks > 0)
-    text += fmt::format("this is rank 0 of {}; the other ranks are assumed to be alike\n",
-                        plan.ranks);
+    text +=
+        fmt::format("this is rank 0 of {}; the other ranks are assumed to be alike\n", plan.ranks);
   for (std::size_t i = 0; i < plan.devices.size();) {
     std::size_t end = i + 1;
     while (end < plan.devices.size() && are_alike(plan.devices[i], plan.devices[end])) ++end;
@@ -205,6 +205,27 @@ std::string comparison_as_text(const Plans& plans) {
 std::string comparison_as_json(const Plans& plans) {
   nlohmann::json all = nlohmann::json::object();
   for (const auto& [name, plan] : plans) all[name] = json_of(plan);
+  return all.dump(2) + "\n";
+}
+
+std::string trials_heading() {
+  return fmt::format("{:<26}{:>12}{:>12}  {}\n", "", "allocated", "reserved", "");
+}
+
+std::string trial_as_text(const Trial& trial) {
+  if (!trial.not_done.empty())
+    return fmt::format("{:<26}{:>12}{:>12}  {}\n", trial.name, "-", "-", trial.not_done);
+  const Device& device = fullest(trial.plan);
+  return fmt::format("{:<26}{:>12}{:>12}  {}\n", trial.name, size_of(device.allocated),
+                     size_of(device.reserved), in_a_line(trial.plan));
+}
+
+std::string trials_as_json(const Trials& trials) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const Trial& trial : trials)
+    all.push_back({{"name", trial.name},
+                   {"not_done", trial.not_done},
+                   {"plan", trial.not_done.empty() ? json_of(trial.plan) : nlohmann::json()}});
   return all.dump(2) + "\n";
 }
 

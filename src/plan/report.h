@@ -20,4 +20,16 @@ using Plans = std::vector<std::pair<std::string, Plan>>;
 [[nodiscard]] std::string comparison_as_text(const Plans& plans);
 [[nodiscard]] std::string comparison_as_json(const Plans& plans);
 
+// A program as it is, or with a change.
+struct Trial {
+  std::string name;
+  std::string not_done;  // why there are no figures; empty if there are
+  Plan plan;
+};
+using Trials = std::vector<Trial>;
+
+[[nodiscard]] std::string trials_heading();
+[[nodiscard]] std::string trial_as_text(const Trial& trial);
+[[nodiscard]] std::string trials_as_json(const Trials& trials);
+
 }  // namespace torchport::plan

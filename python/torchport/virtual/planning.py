@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from torchport.virtual import alike_ranks
+from torchport.virtual import alike_ranks, planning_changes
 
 FILE = "TORCHPORT_PLAN"
 NOWHERE = "nowhere in the program"
@@ -111,6 +111,7 @@ def start(torch: ModuleType) -> None:
     hooks.register_module_forward_pre_hook(modules.begin)
     hooks.register_module_forward_hook(modules.end, always_call=True)
     _watch_optimizers(torch)
+    changes = planning_changes.start(torch)
     began = time.monotonic()
     ended_by: list[str] = []
     show = sys.excepthook
@@ -146,6 +147,7 @@ def start(torch: ModuleType) -> None:
             ],
             "seconds": time.monotonic() - began,
             "ended_by": ended_by,
+            "changes": changes.applied,
             "ranks": int(os.environ.get(alike_ranks.VARIABLE, "0")),
         }
         target = Path(os.environ[FILE])

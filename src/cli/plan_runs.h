@@ -1,0 +1,36 @@
+// Runs a program once on devices without data, for each command that asks `torchport plan` more
+// than one question.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "plan/plan.h"
+
+namespace torchport::cli {
+
+struct PlanOptions {
+  std::string devices;
+  std::vector<std::string> profiles;
+  std::string memory;
+  std::string keep = "64KiB";
+  std::string format = "text";
+  std::string search;
+  std::string what_if;
+  int ranks = 0;
+};
+
+// Runs the program and reads what its processes wrote. `rest` are the words after the options, as
+// `torchport run` takes them. The program's output is not shown if `quiet`. `variables` stay set.
+[[nodiscard]] base::Result<plan::Plan> run_once(
+    const PlanOptions& options, const std::string& profile, const std::vector<std::string>& rest,
+    bool quiet, const std::map<std::string, std::string>& variables = {});
+
+// Runs the program as it is, then once with each of options.what_if, and prints a table. Returns
+// the exit code: 0 if one of them fits.
+int what_if(const PlanOptions& options, const std::string& profile,
+            const std::vector<std::string>& rest);
+
+}  // namespace torchport::cli
