@@ -122,7 +122,9 @@ class Changes:
             size = int(os.environ[alike_ranks.VARIABLE])
             dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=size)
         elif not self.applied["shard"]:
-            raise RuntimeError("torchport: the program is distributed by itself: plan it with --ranks")
+            raise RuntimeError(
+                "torchport: the program is distributed by itself: plan it with --ranks"
+            )
         for block in _members_or_blocks(root, self.torch):
             fully_shard(block)
         fully_shard(root)

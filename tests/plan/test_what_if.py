@@ -1,0 +1,145 @@
+"""`torchport plan --what-if`: a change of the program is tried by running it with the change."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from planning_programs import torchport
+
+# What a case changes is a word of the program, so that its own change can be compared.
+PROGRAM = """
+import sys, torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+does = sys.argv[1:]
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = nn.Linear(512, 2048), nn.Linear(2048, 512)
+    def forward(self, x):
+        return x + self.two(nn.functional.gelu(self.one(x)))
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(Block() for _ in range(6))
+        self.head = nn.Linear(512, 1000)
+    def forward(self, x):
+        for block in self.blocks:
+            x = checkpoint(block, x, use_reentrant=False) if "checkpointing" in does else block(x)
+        return self.head(x)
+net = Net().cuda()
+kind = torch.bfloat16 if "bfloat16" in does else torch.float32
+net.to(kind)
+if "shard" in does:
+    from torch.distributed.fsdp import fully_shard
+    torch.distributed.init_process_group("nccl")
+    for block in net.blocks:
+        fully_shard(block)
+    fully_shard(net)
+made = {"sgd": torch.optim.SGD, "adafactor": torch.optim.Adafactor}
+named = [made[word] for word in does if word in made] or [torch.optim.AdamW]
+more = {"foreach": False} if "loop" in does else {}
+optimizer = named[0](net.parameters(), lr=1e-3, **more)
+x = torch.randn(4096, 512).cuda()
+y = torch.zeros(4096, dtype=torch.long).cuda()
+for _ in range(3):
+    with torch.autocast("cuda", torch.bfloat16, enabled="autocast" in does):
+        out = net(x.to(kind))
+    loss = nn.functional.cross_entropy(out, y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+PROFILE = ("--profile", "a100-80g", "--format", "json")
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "train.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+def trials(*words: object, folder: Path | None = None) -> dict[str, dict]:
+    run = torchport("plan", *PROFILE, *words, folder=folder)
+    assert run.returncode == 0, run.stdout + run.stderr
+    return {one["name"]: one for one in json.loads(run.stdout)}
+
+
+def allocated(plan: dict) -> int:
+    (device,) = plan["devices"]
+    return device["allocated"]
+
+
+def test_a_change_saves_what_the_same_change_of_the_program_saves(program: Path) -> None:
+    asked = ["checkpointing", "autocast", "bfloat16", "sgd", "loop", "checkpointing+bfloat16+sgd"]
+    tried = trials("--what-if", ",".join(asked), program)
+    assert list(tried) == ["as it is", *asked]
+    before = allocated(tried["as it is"]["plan"])
+    for change in asked:
+        own = torchport("plan", *PROFILE, program, *change.split("+"))
+        assert own.returncode == 0, own.stderr
+        found = allocated(tried[change]["plan"])
+        assert found <= before if change == "loop" else found < before, change
+        # The program's own may hold its input in both types.
+        assert found == pytest.approx(allocated(json.loads(own.stdout)), rel=0.02), change
+
+
+def test_sharding_is_that_of_the_programs_own(program: Path) -> None:
+    tried = trials("--what-if", "shard:4", "--devices", "cuda:1", program)
+    own = torchport("plan", *PROFILE, "--devices", "cuda:1", "--ranks", "4", program, "shard")
+    assert own.returncode == 0, own.stderr
+    found = allocated(tried["shard:4"]["plan"])
+    assert found == allocated(json.loads(own.stdout)) < allocated(tried["as it is"]["plan"])
+
+
+def test_other_devices_stand_in_the_same_table(program: Path) -> None:
+    run = torchport("plan", "--profile", "h100-80g", "--what-if", "t4,sgd+t4,cuda:2", program)
+    assert run.returncode == 0, run.stderr
+    rows = [line.split("  ")[0] for line in run.stdout.splitlines()[1:]]
+    assert rows == ["as it is", "t4", "sgd+t4", "cuda:2"]
+
+
+def test_a_change_that_changes_nothing_has_no_figures(tmp_path: Path) -> None:
+    program = tmp_path / "infer.py"
+    program.write_text(
+        "import torch\nnet = torch.nn.Linear(2048, 2048).cuda()\n"
+        "with torch.no_grad():\n    net(torch.ones(4, 2048).cuda())\n"
+    )
+    tried = trials("--what-if", "sgd,checkpointing,bfloat16", program)
+    assert tried["sgd"]["not_done"] == "there is nothing in the program that sgd changes"
+    assert tried["sgd"]["plan"] is None
+    assert "checkpointing changes" in tried["checkpointing"]["not_done"]
+    assert tried["bfloat16"]["not_done"] == ""
+
+
+def test_a_program_that_does_not_run_with_a_change_says_why(tmp_path: Path) -> None:
+    program = tmp_path / "strict.py"
+    program.write_text(
+        "import torch\nnet = torch.nn.Linear(2048, 2048).cuda()\n"
+        "optimizer = torch.optim.Adam(net.parameters())\n"
+        "net(torch.ones(4, 2048).cuda()).sum().backward()\noptimizer.step()\n"
+        "assert net.weight.dtype == torch.float32, 'only float32'\n"
+    )
+    tried = trials("--what-if", "bfloat16,sgd", program)
+    assert tried["bfloat16"]["not_done"] == (
+        "the program does not run so: AssertionError: only float32"
+    )
+    assert tried["sgd"]["not_done"] == ""
+
+
+def test_a_distributed_program_is_not_sharded_again(program: Path) -> None:
+    tried = trials("--ranks", "2", "--what-if", "shard:2", program, "shard")
+    assert "the program is distributed by itself" in tried["shard:2"]["not_done"]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ["", "checkpoint", "shard", "shard:", "shard:0", "shard:x", "ranks:-1", "sgd,,loop", "+"],
+)
+def test_a_change_that_is_none(asked: str, program: Path) -> None:
+    run = torchport("plan", "--what-if", f"{asked},", program)
+    assert run.returncode == 2
+    assert "is nothing to try; write `all`" in run.stderr
