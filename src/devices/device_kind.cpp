@@ -7,6 +7,8 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "devices/profile_tables.h"
+
 namespace torchport::devices {
 
 // CMake makes this from the names of the files in kinds/: TORCHPORT_KIND(cuda) for each.
@@ -22,6 +24,7 @@ const std::vector<DeviceKind>& kinds() {
 #include "device_kinds.inc"
 #undef TORCHPORT_KIND
     };
+    for (DeviceKind& kind : *all) kind.profiles = built_in_profiles(kind.name);
     std::sort(all->begin(), all->end(),
               [](const DeviceKind& a, const DeviceKind& b) { return a.preference < b.preference; });
     return all;

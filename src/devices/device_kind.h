@@ -16,6 +16,7 @@
 // reads the same table as the runtime. Python reads it as JSON: kinds_as_json().
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,7 +71,9 @@ struct DeviceKind {
   std::vector<std::string_view> libraries{};
   // Whether it has no backend of its own in torch and renames PrivateUse1.
   bool out_of_tree = false;
-  std::vector<Profile> profiles{};  // the first is the default; never empty
+  // The files in profiles/NAME/, which kinds() adds: the default first, the others by name. Never
+  // empty.
+  std::span<const Profile> profiles{};
   std::vector<RefusedType> refused_types{};
   // The message of its allocator's error. `device` is the device's number. Thread safe.
   std::string (*out_of_memory)(const OutOfMemory& failure, int device) = nullptr;

@@ -65,9 +65,6 @@ std::string failed_assertion(bool at_once) {
 
 }  // namespace
 
-// The profiles come from NVIDIA's data sheets and, for figures that only the driver tells
-// (total_memory below the nominal size, shared memory), from what get_device_properties() prints on
-// such devices.
 TORCHPORT_DEVICE_KIND(cuda) {
   return {
       .name = "cuda",
@@ -79,32 +76,6 @@ TORCHPORT_DEVICE_KIND(cuda) {
       .checked_as = "CUDA",
       // AMD's builds have the second.
       .libraries = {"libtorch_cuda.so", "libtorch_hip.so"},
-      .profiles =
-          {
-              {"a100-80g", "NVIDIA A100-SXM4-80GB", 81'152 * kMiB, 8, 0, 108, 40 * kMiB, 2048,
-               65536, 48 * kKiB, 163 * kKiB, 164 * kKiB, 1'410'000, 1'593'000, 5120},
-              {"a100-40g", "NVIDIA A100-SXM4-40GB", 40'369 * kMiB, 8, 0, 108, 40 * kMiB, 2048,
-               65536, 48 * kKiB, 163 * kKiB, 164 * kKiB, 1'410'000, 1'215'000, 5120},
-              {"h100-80g", "NVIDIA H100 80GB HBM3", 81'079 * kMiB, 9, 0, 132, 50 * kMiB, 2048,
-               65536, 48 * kKiB, 227 * kKiB, 228 * kKiB, 1'980'000, 2'619'000, 5120},
-              {"h200", "NVIDIA H200", 146'591'680 * kKiB, 9, 0, 132, 60 * kMiB, 2048, 65536,
-               48 * kKiB, 227 * kKiB, 228 * kKiB, 1'980'000, 3'201'000, 6016},
-              // Of CUDA's runtime on such a device, as pytorch/ao#4002 has it.
-              {"b200", "NVIDIA B200", 182'631 * kMiB, 10, 0, 148, 129'536 * kKiB, 2048, 65536,
-               48 * kKiB, 227 * kKiB, 228 * kKiB, 1'965'000, 3'996'000, 7680},
-              {"v100-16g", "Tesla V100-SXM2-16GB", 16'151 * kMiB, 7, 0, 80, 6 * kMiB, 2048, 65536,
-               48 * kKiB, 96 * kKiB, 96 * kKiB, 1'530'000, 877'000, 4096},
-              {"v100-32g", "Tesla V100-SXM2-32GB", 32'501 * kMiB, 7, 0, 80, 6 * kMiB, 2048, 65536,
-               48 * kKiB, 96 * kKiB, 96 * kKiB, 1'530'000, 877'000, 4096},
-              {"t4", "Tesla T4", 14'914 * kMiB, 7, 5, 40, 4 * kMiB, 1024, 65536, 48 * kKiB,
-               64 * kKiB, 64 * kKiB, 1'590'000, 5'001'000, 256},
-              {"l4", "NVIDIA L4", 22'491 * kMiB, 8, 9, 58, 48 * kMiB, 1536, 65536, 48 * kKiB,
-               99 * kKiB, 100 * kKiB, 2'040'000, 6'251'000, 192},
-              {"rtx-3090", "NVIDIA GeForce RTX 3090", 24'253 * kMiB, 8, 6, 82, 6 * kMiB, 1536,
-               65536, 48 * kKiB, 99 * kKiB, 100 * kKiB, 1'695'000, 9'751'000, 384},
-              {"rtx-4090", "NVIDIA GeForce RTX 4090", 24'082 * kMiB, 8, 9, 128, 72 * kMiB, 1536,
-               65536, 48 * kKiB, 99 * kKiB, 100 * kKiB, 2'520'000, 10'501'000, 384},
-          },
       .out_of_memory = &out_of_memory,
       .invalid_device = &invalid_device,
       .invalid_device_code = 101,

@@ -39,8 +39,6 @@ TORCHPORT_DEVICE_KIND(mps) {
       // MPS has one stream, so its copies and kernels run in order.
       .has_streams = false,
       .checked_as = "MPS",
-      .profiles = {{"apple-m2", "Apple M2", 16 * kGiB, 0, 0, 10, 0, 1024, 0, 32 * kKiB, 32 * kKiB,
-                    32 * kKiB, 1'398'000, 0, 128}},
       .refused_types =
           {{"Double",
             "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support "

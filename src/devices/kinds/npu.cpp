@@ -43,10 +43,6 @@ TORCHPORT_DEVICE_KIND(npu) {
       // Its kernels have checks of their own, which refuse what CUDA's refuse.
       .checked_as = "CUDA",
       .out_of_tree = true,
-      // Name and memory are what torch.npu.get_device_properties() prints on an Atlas 800 A2; 24
-      // cube cores and 192 MiB of L2 come from Huawei's documentation of that series.
-      .profiles = {{"ascend-910b2c", "Ascend910B2C", 62'432 * kMiB, 0, 0, 24, 192 * kMiB, 0, 0, 0,
-                    0, 0, 1'800'000, 1'600'000, 4096}},
       .out_of_memory = &out_of_memory,
       .invalid_device = &invalid_device,
       .availability = {.expression = "npu.is_available()", .since_major = 2, .since_minor = 1},

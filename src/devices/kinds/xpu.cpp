@@ -37,10 +37,6 @@ TORCHPORT_DEVICE_KIND(xpu) {
       // Its kernels are not in native_functions.yaml; they are ports of CUDA's.
       .checked_as = "CUDA",
       .libraries = {"libtorch_xpu.so"},
-      // From Intel's data sheet; the memory is what get_device_properties() prints.
-      .profiles = {{"max-1550", "Intel(R) Data Center GPU Max 1550", 65'536 * kMiB, 12, 60, 448,
-                    204 * kMiB, 1024, 0, 128 * kKiB, 128 * kKiB, 128 * kKiB, 1'600'000, 3'200'000,
-                    8192}},
       .out_of_memory = &out_of_memory,
       .invalid_device = &invalid_device,
       .availability = {.expression = "xpu.is_available()", .since_major = 2, .since_minor = 4},

@@ -7,20 +7,59 @@
 #include <fmt/ranges.h>
 
 #include "base/bytes.h"
+#include "base/nearest.h"
 #include "base/text.h"
+#include "devices/profiles/profile_file.h"
 
 namespace torchport::device {
 
 namespace {
 
+constexpr std::size_t kMostNames = 8;  // in a message
+
 base::Result<Spec> usage(std::string message) {
   return base::fail(base::ErrorCode::kUsage, std::move(message));
 }
 
-std::string profile_names(const devices::DeviceKind& kind) {
+// Replaces one text by another, from left to right.
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+// In a spec, commas part options: a path of a profile has "%2C" for one.
+std::string path_of(std::string_view text) {
+  return replaced(replaced(std::string(text), "%2C", ","), "%25", "%");
+}
+
+std::string text_of(std::string_view path) {
+  return replaced(replaced(std::string(path), "%", "%25"), ",", "%2C");
+}
+
+// A name of a built-in profile, or the path of a user's own.
+base::Result<const devices::Profile*> profile_of(const devices::DeviceKind& kind,
+                                                 std::string_view value) {
+  if (devices::is_profile_path(value)) {
+    auto own = devices::own_profile(path_of(value), kind.name);
+    if (own) return own;
+    const base::Error& error = own.error();
+    return base::fail(base::ErrorCode::kUsage,
+                      error.line == 0
+                          ? fmt::format("{}: {}", error.path, error.message)
+                          : fmt::format("{}:{}: {}", error.path, error.line, error.message));
+  }
+  if (const devices::Profile* found = devices::find_profile(kind, value)) return found;
   std::vector<std::string_view> names;
   for (const devices::Profile& profile : kind.profiles) names.push_back(profile.name);
-  return fmt::format("{}", fmt::join(names, ", "));
+  return base::fail(
+      base::ErrorCode::kUsage,
+      fmt::format("`{}` is not a profile of kind {}{}{}", value, kind.name,
+                  base::did_you_mean(value, names),
+                  names.size() > kMostNames
+                      ? "; `torchport devices --profiles` lists them, and a file needs a slash or "
+                        "the ending .toml"
+                      : fmt::format("; the profiles are {}", fmt::join(names, ", "))));
 }
 
 // The random numbers of other kinds' real devices are not known here.
@@ -74,7 +113,9 @@ base::Result<RandomNumbers> parse_random(std::string_view value, const Spec& spe
 std::string Spec::text() const {
   if (kind == "none") return kind;
   const bool differs = random != default_random(description);
-  return fmt::format("{}:{},memory={},profile={}{}{}", kind, count, memory, profile->name,
+  return fmt::format("{}:{},memory={},profile={}{}{}", kind, count, memory,
+                     profile->file.empty() ? std::string(profile->name)
+                                           : text_of(profile->file),
                      differs ? ",random=cpu" : "", data ? fmt::format(",data={}", *data) : "");
 }
 
@@ -94,11 +135,9 @@ base::Result<Spec> parse_spec(std::string_view text) {
       spec->memory = *bytes;
     } else if (key == "profile") {
       if (spec->description == nullptr) return usage("`none` does not take a profile");
-      const devices::Profile* profile = devices::find_profile(*spec->description, value);
-      if (profile == nullptr)
-        return usage(fmt::format("`{}` is not a profile of kind {}; the profiles are {}", value,
-                                 spec->kind, profile_names(*spec->description)));
-      spec->profile = profile;
+      const auto profile = profile_of(*spec->description, value);
+      if (!profile) return tl::unexpected<base::Error>(profile.error());
+      spec->profile = *profile;
     } else if (key == "random") {
       const auto random = parse_random(value, *spec);
       if (!random) return tl::unexpected<base::Error>(random.error());

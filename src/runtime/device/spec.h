@@ -6,6 +6,7 @@
 //   cuda:2,memory=16GiB,profile=a100-80g
 //   cuda:1,random=cpu
 //   cuda:8,profile=h100-80g,data=64KiB      (larger tensors have no data)
+//   cuda:1,profile=/home/me/my-card.toml    (a profile of one's own)
 //   mps
 //   none                (no CUDA device, whatever the host has)
 #pragma once
