@@ -133,6 +133,7 @@ int run(const PlanOptions& options, std::vector<std::string> rest) {
     const auto spec = device::parse_spec(devices + ",profile=" + profile);
     if (!spec) return fail(spec.error());
   }
+  if (options.smallest) return plan_smallest(options, rest);
   const std::string first = options.profiles.empty() ? "" : options.profiles.front();
   if (!options.what_if.empty()) return what_if(options, first, rest);
   if (!options.search.empty()) return search_largest(options, first, rest);
@@ -159,8 +160,8 @@ void attach(CLI::App& app) {
                   "The devices, N of one kind (default: cuda:1; with --ranks, up to cuda:8)")
       ->type_name("KIND:N");
   sub->add_option("--profile", options->profiles,
-                  "The model of the devices, e.g. h100-80g; several, with commas between them, are "
-                  "compared in a table")
+                  "The model of the devices, e.g. h100-80g, or a TOML file; several, with commas "
+                  "between them, are compared in a table")
       ->allow_extra_args(false)
       ->delimiter(',')
       ->type_name("NAME");
@@ -179,6 +180,8 @@ void attach(CLI::App& app) {
                   "checkpointing, autocast, bfloat16, sgd, adafactor, loop, shard:N, ranks:N, "
                   "another PROFILE, KIND:N; A+B is both at once")
       ->type_name("CHANGES");
+  sub->add_flag("--smallest", options->smallest,
+                "Find the smallest card, of --profile or of all, with which the program fits");
   sub->add_option("--ranks", options->ranks,
                   "Plan rank 0 of N, in one process: the other ranks are assumed to be alike")
       ->check(CLI::Range(1, 1 << 20))

@@ -20,6 +20,7 @@ struct PlanOptions {
   std::string search;
   std::string what_if;
   int ranks = 0;
+  bool smallest = false;
 };
 
 // Runs the program and reads what its processes wrote. `rest` are the words after the options, as
@@ -32,5 +33,9 @@ struct PlanOptions {
 // the exit code: 0 if one of them fits.
 int what_if(const PlanOptions& options, const std::string& profile,
             const std::vector<std::string>& rest);
+
+// `torchport plan --smallest`: prints the smallest card, of options.profiles or of all of the kind,
+// on which the program fits. Returns the exit code.
+[[nodiscard]] int plan_smallest(const PlanOptions& options, const std::vector<std::string>& rest);
 
 }  // namespace torchport::cli

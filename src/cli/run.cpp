@@ -245,7 +245,7 @@ void attach(CLI::App& app) {
   sub->add_option("--memory", options->memory, "Memory of each device, e.g. 16GiB")
       ->type_name("SIZE");
   sub->add_option("--profile", options->profile,
-                  "The model that the devices claim to be, e.g. a100-80g, t4")
+                  "The model that the devices claim to be, e.g. a100-80g, t4, or a TOML file")
       ->type_name("NAME");
   sub->add_option("--random", options->random,
                   "Draw the random numbers of the real device, or those of the CPU (default: "

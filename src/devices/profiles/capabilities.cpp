@@ -12,8 +12,8 @@ namespace {
 constexpr int kRegisters = 65536;
 constexpr std::uint64_t kUnasked = 48 * kKiB;
 
-// "Technical Specifications per Compute Capability" of the CUDA C++ Programming Guide, 13.0 (7.x and
-// later) and 12.9 (6.x).
+// "Technical Specifications per Compute Capability" of the CUDA C++ Programming Guide, 13.0 (7.x
+// and later) and 12.9 (6.x).
 constexpr std::array<Limits, 15> kLimits{{
     {6, 0, 2048, kRegisters, kUnasked, 48 * kKiB, 64 * kKiB},
     {6, 1, 2048, kRegisters, kUnasked, 48 * kKiB, 96 * kKiB},

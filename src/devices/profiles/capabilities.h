@@ -8,8 +8,8 @@ namespace torchport::devices {
 struct Limits {
   int major = 0;
   int minor = 0;
-  int threads = 0;    // resident in a multiprocessor
-  int registers = 0;  // of 32 bits
+  int threads = 0;                           // resident in a multiprocessor
+  int registers = 0;                         // of 32 bits
   std::uint64_t shared_per_block = 0;        // bytes, without asking for more
   std::uint64_t shared_per_block_optin = 0;  // bytes
   std::uint64_t shared_per_multiprocessor = 0;

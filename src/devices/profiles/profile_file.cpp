@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t kMostText = std::size_t{64} * 1024;  // bytes of a file
 constexpr std::size_t kMostLetters = 400;                  // of a value
-constexpr double kMostRate = 1e6;   // 10^12 operations, or 10^9 bytes, a second
+constexpr double kMostRate = 1e6;        // 10^12 operations, or 10^9 bytes, a second
 constexpr std::int64_t kMost = 1 << 24;  // of whatever is counted
 constexpr std::uint64_t kTiB = 1024 * kGiB;
 constexpr std::uint64_t kLeastMemory = 64 * kMiB;
@@ -73,8 +73,8 @@ class Reader {
       if (const auto parsed = base::parse_size(*words)) bytes = *parsed;
     }
     if (!bytes || *bytes > most)
-      return fail(*node, fmt::format("{} must be a size of at most {}, like \"24 GiB\"",
-                                     shown(key), base::format_bytes(most, 0)));
+      return fail(*node, fmt::format("{} must be a size of at most {}, like \"24 GiB\"", shown(key),
+                                     base::format_bytes(most, 0)));
     to = *bytes;
   }
 
@@ -83,8 +83,8 @@ class Reader {
     if (node == nullptr) return;
     const auto value = node->value_exact<std::int64_t>();
     if (!value || *value < least || *value > kMost)
-      return fail(*node, fmt::format("{} must be a whole number from {} to {}", shown(key), least,
-                                     kMost));
+      return fail(*node,
+                  fmt::format("{} must be a whole number from {} to {}", shown(key), least, kMost));
     to = static_cast<int>(*value);
   }
 
@@ -183,9 +183,8 @@ void read_limits(Reader& keys, Reader& limits, const std::string& kind, Profile&
   const Limits* found = limits_of(profile.major, profile.minor);
   if (kind == "cuda" && !keys.error()) {
     if (found == nullptr)
-      return keys.fail_at("capability",
-                          fmt::format("capability {}.{} is not known", profile.major,
-                                      profile.minor));
+      return keys.fail_at(
+          "capability", fmt::format("capability {}.{} is not known", profile.major, profile.minor));
     profile.max_threads_per_multiprocessor = found->threads;
     profile.registers_per_multiprocessor = found->registers;
     profile.shared_memory_per_block = found->shared_per_block;
@@ -215,7 +214,7 @@ void read_rates(Reader& peak, Reader& bandwidth, Profile& profile) {
 
 void read_memory(Reader& keys, Profile& profile) {
   keys.size("memory", profile.memory, 1024 * kTiB);
-  if (profile.memory != 0 && profile.memory < kLeastMemory)
+  if (profile.memory < kLeastMemory)
     keys.fail_at("memory", "\"memory\" must be at least 64 MiB");
   keys.size("nominal-memory", profile.nominal_memory, 1024 * kTiB);
   std::string report = "runtime";

@@ -40,8 +40,8 @@ struct ProfileFile {
   ProfileFile& operator=(const ProfileFile&) = delete;
 };
 
-// Reads the text of the file `path`, which only messages name. Fails with kConfig, a path and a line
-// if the text is no TOML, a key is unknown or missing, or a value cannot be. Thread safe.
+// Reads the text of the file `path`, which only messages name. Fails with kConfig, a path and a
+// line if the text is no TOML, a key is unknown or missing, or a value cannot be. Thread safe.
 [[nodiscard]] base::Result<std::unique_ptr<ProfileFile>> parse_profile(std::string_view text,
                                                                        const std::string& path);
 

@@ -75,7 +75,8 @@ int write(const std::string& target, std::map<std::string, Files>& kinds) {
   std::string choice;
   for (auto& [kind, files] : kinds) {
     if (const int status = sort(files); status != 0) return status;
-    code += fmt::format("constexpr std::array<Profile, {}> kProfilesOf_{}{{{{\n", files.size(), kind);
+    code +=
+        fmt::format("constexpr std::array<Profile, {}> kProfilesOf_{}{{{{\n", files.size(), kind);
     for (const auto& file : files) code += as_code(file->profile);
     code += "}};\n\n";
     choice += fmt::format("  if (kind == \"{}\") return kProfilesOf_{};\n", kind, kind);

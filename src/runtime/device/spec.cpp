@@ -114,8 +114,7 @@ std::string Spec::text() const {
   if (kind == "none") return kind;
   const bool differs = random != default_random(description);
   return fmt::format("{}:{},memory={},profile={}{}{}", kind, count, memory,
-                     profile->file.empty() ? std::string(profile->name)
-                                           : text_of(profile->file),
+                     profile->file.empty() ? std::string(profile->name) : text_of(profile->file),
                      differs ? ",random=cpu" : "", data ? fmt::format(",data={}", *data) : "");
 }
 
