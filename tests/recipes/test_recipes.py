@@ -117,7 +117,6 @@ TORCHPORT_DEVICE_KIND(musa) {
       .visibility_variable = "MUSA_VISIBLE_DEVICES",
       .checked_as = "CUDA",
       .out_of_tree = true,
-      .profiles = {{"mtt-s4000", "MTT S4000", 48 * kGiB}},
       .out_of_memory = &out_of_memory,
       .invalid_device = &invalid_device,
       .availability = {.expression = "musa.is_available()"},
@@ -126,6 +125,25 @@ TORCHPORT_DEVICE_KIND(musa) {
 }
 
 }  // namespace torchport::devices
+"""
+
+MODEL = """\
+kind = "musa"
+name = "mtt-s4000"
+default = true
+device-name = "MTT S4000"
+memory = "48 GiB"
+memory-report = "nominal"
+nominal-memory = "48 GiB"
+multiprocessors = 48
+clock-mhz = 1500
+
+[bandwidth]
+memory = 768
+
+[sources]
+device = "made up for this test"
+bandwidth = "made up for this test"
 """
 
 # Imports the shim of a kind and lets it make torch.KIND, with a runtime of two devices that only
@@ -276,8 +294,12 @@ def test_a_kind_of_device(sources: Path) -> None:
     add(
         sources,
         listed,
-        {"NAME": "musa"},
-        {"src/devices/kinds/musa.cpp": KIND, shim: like.replace("npu", "musa")},
+        {"NAME": "musa", "MODEL": "mtt-s4000"},
+        {
+            "src/devices/kinds/musa.cpp": KIND,
+            "src/devices/profiles/musa/mtt-s4000.toml": MODEL,
+            shim: like.replace("npu", "musa"),
+        },
     )
     folder = build(sources, "devices_test", "torchport_device_table_file", "device_test")
     for test in ("devices_test", "device_test"):
