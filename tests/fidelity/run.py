@@ -52,31 +52,22 @@ def read(path: Path, *, accept_virtual: bool) -> dict[str, Any]:
     return found
 
 
-def output_of(devices: str, code: str, profile: str) -> str:
-    command = [sys.executable, "-c", code]
-    env = os.environ | {"TORCHPORT_VIRTUAL": f"{devices},profile={profile}"}
-    return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
-
-
 def profile_of(device: dict[str, Any]) -> str:
     """The profile whose devices have the recorded device's name.
 
     Raises:
         Refused: There is none.
     """
-    from torchport import _device_kinds
-
-    kind = _device_kinds.find("cuda")
-    assert kind is not None
+    command = [TORCHPORT, "devices", "--profiles", "--kind", "cuda", "--format", "json"]
+    listed = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, check=True
+    )
     name = device["name"]
-    # The likely ones first, because each start takes seconds.
-    profiles = sorted(kind.profiles, key=lambda p: p.split("-")[0] not in name.lower())
-    code = "import torch; print(torch.cuda.get_device_name(0))"
-    for profile in profiles:
-        if output_of("cuda:1", code, profile).strip() == name:
-            return profile
+    for profile in json.loads(listed.stdout):
+        if profile["device_name"] == name:
+            return profile["name"]
     raise Refused(
-        f"no profile of virtual devices is called {name!r}: add one to src/devices/kinds/cuda.cpp"
+        f"no profile of virtual devices is called {name!r}: add one to src/devices/profiles/cuda"
     )
 
 

@@ -140,7 +140,7 @@ def test_all_profiles_are_tried_with_few_runs(folder: Path) -> None:
     assert run.returncode == 0, run.stdout + run.stderr
     found = json.loads(run.stdout)
     # The smallest profile of all has room for it.
-    assert (found["smallest"]["profile"], found["too_small"]) == ("t1000", None)
+    assert (found["smallest"]["profile"], found["too_small"]) == ("gtx-1650", None)
     assert len(found["runs"]) <= 3
 
 

@@ -1,12 +1,15 @@
 #include <atomic>
 #include <deque>
+#include <fstream>
 #include <mutex>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "base/temporary_folder.h"
 #include "devices/profile.h"
 #include "runtime/device/memory_model.h"
 #include "runtime/device/spec.h"
@@ -32,6 +35,31 @@ TEST_CASE("devices are described in one line") {
   CHECK(parse_spec("cuda")->memory == parse_spec("cuda")->profile->memory);
   CHECK(parse_spec("none")->count == 0);
   CHECK(parse_spec("mps")->description->name == "mps");
+}
+
+TEST_CASE("a profile of one's own has its path in the spec, also with commas and per cent signs") {
+  const auto folder = base::TemporaryFolder::make("torchport, 5%2C");
+  REQUIRE(folder.has_value());
+  const std::string path = folder->file("card.toml");
+  std::ofstream(path) << "kind = \"cuda\"\nname = \"mine\"\ndevice-name = \"Mine\"\n"
+                         "capability = \"8.6\"\nmemory = \"3 GiB\"\nmultiprocessors = 9\n"
+                         "clock-mhz = 1000\n";
+  std::string escaped = path;
+  for (auto at = escaped.find('%'); at != std::string::npos; at = escaped.find('%', at + 3))
+    escaped.replace(at, 1, "%25");
+  for (auto at = escaped.find(','); at != std::string::npos; at = escaped.find(','))
+    escaped.replace(at, 1, "%2C");
+  const auto spec = parse_spec("cuda:2,profile=" + escaped);
+  REQUIRE(spec.has_value());
+  CHECK(spec->profile->file == path);
+  CHECK(spec->memory == 3 * 1024 * kMiB);
+  const auto again = parse_spec(spec->text());
+  REQUIRE(again.has_value());
+  CHECK(again->profile == spec->profile);
+  const auto other = parse_spec("xpu,profile=" + escaped);
+  REQUIRE_FALSE(other.has_value());
+  CHECK(other.error().code == base::ErrorCode::kUsage);
+  CHECK(other.error().message.find("--devices cuda:1") != std::string::npos);
 }
 
 TEST_CASE("random numbers are a real CUDA device's unless the CPU's are asked for") {

@@ -52,14 +52,14 @@ base::Result<const devices::Profile*> profile_of(const devices::DeviceKind& kind
   if (const devices::Profile* found = devices::find_profile(kind, value)) return found;
   std::vector<std::string_view> names;
   for (const devices::Profile& profile : kind.profiles) names.push_back(profile.name);
-  return base::fail(
-      base::ErrorCode::kUsage,
-      fmt::format("`{}` is not a profile of kind {}{}{}", value, kind.name,
-                  base::did_you_mean(value, names),
-                  names.size() > kMostNames
-                      ? "; `torchport devices --profiles` lists them, and a file needs a slash or "
-                        "the ending .toml"
-                      : fmt::format("; the profiles are {}", fmt::join(names, ", "))));
+  const std::string guess = base::did_you_mean(value, names);
+  const std::string all =
+      names.size() > kMostNames
+          ? "`torchport devices --profiles` lists them; a file needs a slash or the ending .toml"
+          : fmt::format("the profiles are {}", fmt::join(names, ", "));
+  return base::fail(base::ErrorCode::kUsage,
+                    fmt::format("`{}` is not a profile of kind {}{}{}", value, kind.name,
+                                guess.empty() ? "; " : guess + " ", all));
 }
 
 // The random numbers of other kinds' real devices are not known here.
