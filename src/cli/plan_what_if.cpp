@@ -141,23 +141,24 @@ int what_if(const PlanOptions& options, const std::string& profile,
     }
     cases.push_back(std::move(*one));
   }
-  plan::Trials trials;
+  plan::Alternatives alternatives;
   bool one_fits = false;
   const bool as_text = options.format != "json";
-  if (as_text) fmt::print("{}", plan::trials_heading());
+  if (as_text) fmt::print("{}", plan::alternatives_heading());
   for (const Case& tried : cases) {
     auto plan = try_case(options, tried, profile, rest);
     if (!plan) {
       print_error(plan.error());
       return plan.error().code == base::ErrorCode::kUsage ? kUsageError : kInternalError;
     }
-    plan::Trial trial{tried.name, not_done(tried, *plan), std::move(*plan)};
-    one_fits = one_fits || (trial.not_done.empty() && trial.plan.verdict() == plan::Verdict::kFits);
-    if (as_text) fmt::print("{}", plan::trial_as_text(trial));
+    plan::Alternative alternative{tried.name, not_done(tried, *plan), std::move(*plan)};
+    one_fits = one_fits ||
+               (alternative.not_done.empty() && alternative.plan.verdict() == plan::Verdict::kFits);
+    if (as_text) fmt::print("{}", plan::alternative_as_text(alternative));
     std::fflush(stdout);
-    trials.push_back(std::move(trial));
+    alternatives.push_back(std::move(alternative));
   }
-  if (!as_text) fmt::print("{}", plan::trials_as_json(trials));
+  if (!as_text) fmt::print("{}", plan::alternatives_as_json(alternatives));
   return one_fits ? 0 : 1;
 }
 

@@ -10,12 +10,25 @@ namespace torchport::plan {
 
 namespace {
 
+Time time_of(const nlohmann::json& told) {
+  return {.unit = told.at("unit"),
+          .least = told.at("least"),
+          .most = told.at("most"),
+          .compute = told.at("compute"),
+          .memory = told.at("memory"),
+          .communication = told.at("communication"),
+          .host = told.at("host"),
+          .operators = told.at("operators"),
+          .is_known = told.at("is_known")};
+}
+
 Device device_of(const nlohmann::json& told) {
   Device device{.name = told.at("device"),
                 .allocated = told.at("allocated"),
                 .reserved = told.at("reserved"),
                 .rows = {},
-                .failures = {}};
+                .failures = {},
+                .time = told.contains("time") ? time_of(told.at("time")) : Time{}};
   for (const auto& row : told.at("rows"))
     device.rows.push_back(
         {row.at("holds"), row.at("line"), row.at("module"), row.at("bytes"), row.at("blocks")});
@@ -67,6 +80,13 @@ Verdict Plan::verdict() const {
     if (device.reserved + kMostOfContext > memory) worst = Verdict::kMayNotFit;
   }
   return worst;
+}
+
+std::string Time::bound() const {
+  const double most_of_device = std::max(compute + memory, communication);
+  if (host >= most_of_device) return "host";
+  if (communication >= compute + memory) return "communication";
+  return compute >= memory ? "compute" : "memory";
 }
 
 std::string Plan::ended_by() const {

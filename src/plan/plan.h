@@ -29,12 +29,31 @@ struct Failure {
   std::string module;
 };
 
+// Roughly how long the device is at work, in seconds: no more than an interval.
+struct Time {
+  std::string unit;  // "step" of an optimizer, "call" of a model, or the whole "program"
+  double least = 0;
+  double most = 0;
+  // At the peaks: where arithmetic takes longer than memory, where memory does, and on links; and
+  // what the host takes to start the operators.
+  double compute = 0;
+  double memory = 0;
+  double communication = 0;
+  double host = 0;
+  std::int64_t operators = 0;
+  bool is_known = false;  // the profile has all rates that this takes
+
+  // What takes most of the least time: "compute", "memory", "communication" or "host".
+  [[nodiscard]] std::string bound() const;
+};
+
 struct Device {
   std::string name;             // "cuda:0"
   std::uint64_t allocated = 0;  // the largest sums, in bytes, as torch.cuda counts them
   std::uint64_t reserved = 0;
   std::vector<Row> rows;  // when most was allocated; the largest first
   std::vector<Failure> failures;
+  Time time;
 };
 
 struct MissingValue {

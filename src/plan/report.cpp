@@ -59,6 +59,27 @@ bool are_alike(const Device& a, const Device& b) {
          b.failures.empty();
 }
 
+std::string seconds_text(double seconds) {
+  return seconds < 0.001 ? fmt::format("{:.0f} us", seconds * 1e6)
+         : seconds < 1   ? fmt::format("{:.3g} ms", seconds * 1e3)
+                         : fmt::format("{:.3g} s", seconds);
+}
+
+std::string time_text(const Time& time) {
+  if (time.operators == 0) return {};
+  const std::string unit = time.unit == "step"   ? "a step of the optimizer"
+                           : time.unit == "call" ? "the last call of the model"
+                                                 : "the program";
+  if (!time.is_known)
+    return fmt::format("  {:>12}  for {}: the profile has no peak rates\n", "?", unit);
+  return fmt::format("  {:>12}  to {} for {}, a rough interval; what bounds it: {}\n",
+                     seconds_text(time.least), seconds_text(time.most), unit,
+                     time.bound() == "host"      ? "the host, which starts operators"
+                     : time.bound() == "compute" ? "arithmetic"
+                     : time.bound() == "memory"  ? "the bandwidth of the memory"
+                                                 : "communication");
+}
+
 // `names`: of the device, and of all that are like it.
 std::string device_text(const Plan& plan, const Device& device, const std::string& names) {
   std::string text = fmt::format("\n{}, {} of {}\n", names, plan.profile, size_of(plan.memory));
@@ -69,6 +90,7 @@ std::string device_text(const Plan& plan, const Device& device, const std::strin
   text += fmt::format(
       "  {:>12}  with the CUDA context and its kernels, to {}; measured on an H100, not exact\n",
       size_of(device.reserved + kLeastOfContext), size_of(device.reserved + kMostOfContext));
+  text += time_text(device.time);
   for (const Failure& failure : device.failures) {
     text += fmt::format("\n  no room for {} at {}{}\n", size_of(failure.bytes), failure.line,
                         failure.module.empty() ? "" : ", in " + failure.module);
@@ -108,6 +130,20 @@ const char* verdict_name(Verdict verdict) {
                                           : "does not fit";
 }
 
+nlohmann::json json_of(const Time& time) {
+  if (time.operators == 0) return nullptr;
+  return {{"unit", time.unit},
+          {"seconds", {time.least, time.most}},
+          {"bound_by", time.bound()},
+          {"at_peak",
+           {{"compute", time.compute},
+            {"memory", time.memory},
+            {"communication", time.communication},
+            {"host", time.host}}},
+          {"operators", time.operators},
+          {"is_known", time.is_known}};
+}
+
 nlohmann::json json_of(const Plan& plan) {
   nlohmann::json devices = nlohmann::json::array();
   for (const Device& device : plan.devices) {
@@ -128,7 +164,8 @@ nlohmann::json json_of(const Plan& plan) {
          {"reserved", device.reserved},
          {"process", {device.reserved + kLeastOfContext, device.reserved + kMostOfContext}},
          {"rows", rows},
-         {"failures", failures}});
+         {"failures", failures},
+         {"time", json_of(device.time)}});
   }
   nlohmann::json missing = nlohmann::json::array();
   for (const MissingValue& one : plan.missing)
@@ -208,24 +245,26 @@ std::string comparison_as_json(const Plans& plans) {
   return all.dump(2) + "\n";
 }
 
-std::string trials_heading() {
+std::string alternatives_heading() {
   return fmt::format("{:<26}{:>12}{:>12}  {}\n", "", "allocated", "reserved", "");
 }
 
-std::string trial_as_text(const Trial& trial) {
-  if (!trial.not_done.empty())
-    return fmt::format("{:<26}{:>12}{:>12}  {}\n", trial.name, "-", "-", trial.not_done);
-  const Device& device = fullest(trial.plan);
-  return fmt::format("{:<26}{:>12}{:>12}  {}\n", trial.name, size_of(device.allocated),
-                     size_of(device.reserved), in_a_line(trial.plan));
+std::string alternative_as_text(const Alternative& alternative) {
+  if (!alternative.not_done.empty())
+    return fmt::format("{:<26}{:>12}{:>12}  {}\n", alternative.name, "-", "-",
+                       alternative.not_done);
+  const Device& device = fullest(alternative.plan);
+  return fmt::format("{:<26}{:>12}{:>12}  {}\n", alternative.name, size_of(device.allocated),
+                     size_of(device.reserved), in_a_line(alternative.plan));
 }
 
-std::string trials_as_json(const Trials& trials) {
+std::string alternatives_as_json(const Alternatives& alternatives) {
   nlohmann::json all = nlohmann::json::array();
-  for (const Trial& trial : trials)
-    all.push_back({{"name", trial.name},
-                   {"not_done", trial.not_done},
-                   {"plan", trial.not_done.empty() ? json_of(trial.plan) : nlohmann::json()}});
+  for (const Alternative& alternative : alternatives)
+    all.push_back(
+        {{"name", alternative.name},
+         {"not_done", alternative.not_done},
+         {"plan", alternative.not_done.empty() ? json_of(alternative.plan) : nlohmann::json()}});
   return all.dump(2) + "\n";
 }
 

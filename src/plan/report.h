@@ -21,15 +21,15 @@ using Plans = std::vector<std::pair<std::string, Plan>>;
 [[nodiscard]] std::string comparison_as_json(const Plans& plans);
 
 // A program as it is, or with a change.
-struct Trial {
+struct Alternative {
   std::string name;
   std::string not_done;  // why there are no figures; empty if there are
   Plan plan;
 };
-using Trials = std::vector<Trial>;
+using Alternatives = std::vector<Alternative>;
 
-[[nodiscard]] std::string trials_heading();
-[[nodiscard]] std::string trial_as_text(const Trial& trial);
-[[nodiscard]] std::string trials_as_json(const Trials& trials);
+[[nodiscard]] std::string alternatives_heading();
+[[nodiscard]] std::string alternative_as_text(const Alternative& alternative);
+[[nodiscard]] std::string alternatives_as_json(const Alternatives& alternatives);
 
 }  // namespace torchport::plan

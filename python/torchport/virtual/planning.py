@@ -55,6 +55,8 @@ class Modules:
     def end(self, *_: Any) -> None:
         if self.running:
             self.running.pop()
+        if not self.running:
+            self.native.end_of_work("call")
         self.native.memory_of_module(self.running[-1] if self.running else 0)
 
 
@@ -96,6 +98,7 @@ def _watch_optimizers(torch: ModuleType) -> None:
 
     def after(optimizer: Any, *_: Any) -> None:
         native.memory_of_step(False)
+        native.end_of_work("step")
         native.mark_memory(_tensors(optimizer.state, torch), "optimizer states")
 
     register_optimizer_step_pre_hook(before)
@@ -106,6 +109,7 @@ def start(torch: ModuleType) -> None:
     """Begins the record. Called after torch is imported, and lines are looked for."""
     native = torch._ops.ops.torchport
     native.record_memory()
+    native.record_work()
     modules = Modules(torch)
     hooks = torch.nn.modules.module
     hooks.register_module_forward_pre_hook(modules.begin)
@@ -133,7 +137,11 @@ def start(torch: ModuleType) -> None:
                 failure["module"] = modules.names[failure["module"]]
                 failure["line"] = _short(failure["line"])
         about = json.loads(native.describe())
+        work = json.loads(native.recorded_work())
+        times = {one.pop("device"): one for one in work.pop("devices")}
         for index, device in enumerate(recorded["devices"]):
+            if index in times:
+                device["time"] = times[index] | work
             stats = json.loads(native.memory_stats(index))
             device["device"] = f"{about['kind']}:{index}"
             device["allocated"] = stats["allocated_bytes"]["all"]["peak"]

@@ -1,5 +1,6 @@
 #include "runtime/virtual/distributed/distributed.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/streams.h"
 #include "runtime/virtual/distributed/alike_ranks.h"
+#include "runtime/virtual/planning/work_record.h"
 #include "runtime/virtual/watch/late_streams.h"
 #include "runtime/virtual/without_data/meta_aliases.h"
 
@@ -61,6 +63,7 @@ class CollectiveKernel final : public c10::OperatorKernel {
   explicit CollectiveKernel(c10::SafeKernelFunction kernel) : kernel_(std::move(kernel)) {}
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) const {
+    if (records_work()) record(op, *stack);
     if (ranks_are_alike()) {  // nothing is sent, and the backend takes tensors of devices
       kernel_.callBoxed(op, keys, stack);
       return;
@@ -88,6 +91,32 @@ class CollectiveKernel final : public c10::OperatorKernel {
   }
 
  private:
+  static bool is_group(const c10::Argument& argument) {
+    return argument.type()->str().ends_with("c10d.ProcessGroup");
+  }
+
+  // Inputs and outputs are separate arguments; the larger of them is what a collective is about.
+  static void record(const c10::OperatorHandle& op, const Stack& stack) {
+    const auto& arguments = op.schema().arguments();
+    const std::size_t first = stack.size() - arguments.size();
+    std::uint64_t most = 0;
+    c10::DeviceIndex device = -1;
+    int ranks = 1;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      const IValue& value = stack[first + i];
+      if (value.isObject() && is_group(arguments[i]))
+        ranks = value.toCustomClass<c10d::ProcessGroup>()->getSize();
+      std::uint64_t bytes = 0;
+      observer::each_tensor(value, [&](const at::Tensor& tensor) {
+        if (!tensor.defined() || !is_virtual(tensor.device()) || tensor.is_sparse()) return;
+        bytes += tensor.nbytes();
+        device = tensor.device().index();
+      });
+      most = std::max(most, bytes);
+    }
+    if (device >= 0) record_collective(op.schema().name(), device, most, ranks);
+  }
+
   // Whether a tensor has no values, so that there is nothing to send: then the group is replaced by
   // one whose other ranks are assumed to be alike. All ranks find the same, as their tensors have
   // the same sizes.
@@ -99,8 +128,7 @@ class CollectiveKernel final : public c10::OperatorKernel {
         lacks = lacks || (tensor.defined() && is_virtual(tensor.device()) && lacks_data(tensor));
       });
     for (std::size_t i = first; lacks && i < stack.size(); ++i)
-      if (stack[i].isObject() &&
-          op.schema().arguments()[i - first].type()->str().ends_with("c10d.ProcessGroup"))
+      if (stack[i].isObject() && is_group(op.schema().arguments()[i - first]))
         stack[i] = alike_group(stack[i].toCustomClass<c10d::ProcessGroup>());
     return lacks;
   }

@@ -23,6 +23,7 @@
 #include "runtime/virtual/core/typed_kernel.h"
 #include "runtime/virtual/core/with_tensors.h"
 #include "runtime/virtual/operators/workspaces.h"
+#include "runtime/virtual/planning/work_record.h"
 #include "runtime/virtual/without_data/meta_aliases.h"
 #include "runtime/virtual/without_data/meta_results.h"
 #include "runtime/virtual/without_data/values.h"
@@ -97,6 +98,7 @@ class WithoutDataKernel final : public c10::OperatorKernel {
         workspace_(workspace_of(op.operator_name(), DispatchKey::CPU)),
         rule_(value_rule_of(op.operator_name())),
         result_rule_(meta_result_rule_of(op.operator_name())),
+        arithmetic_(arithmetic_of(op.operator_name())),
         in_place_(is_in_place(op)),
         iterates_(op.hasTag(at::Tag::pointwise)) {
     const auto& arguments = op.schema().arguments();
@@ -112,6 +114,22 @@ class WithoutDataKernel final : public c10::OperatorKernel {
     const std::size_t count = op.schema().arguments().size();
     const std::size_t first = stack->size() - count;
     const Data data = data_of(stack->data() + first, count);
+    if (!records_work() || data.device < 0) {
+      call(op, keys, stack, data);
+      return;
+    }
+    const std::vector<IValue> arguments(stack->begin() + static_cast<std::ptrdiff_t>(first),
+                                        stack->end());
+    call(op, keys, stack, data);
+    record_work(arithmetic_, data.device, arguments,
+                c10::ArrayRef<IValue>(stack->data() + first, stack->size() - first));
+  }
+
+ private:
+  void call(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* stack,
+            const Data& data) const {
+    const std::size_t count = op.schema().arguments().size();
+    const std::size_t first = stack->size() - count;
     if (!data.lacks) {
       if (data.made_up && rule_ != nullptr && rule_->reads) note_read(op.operator_name());
       below_.callBoxed(op, keys, stack);
@@ -134,7 +152,6 @@ class WithoutDataKernel final : public c10::OperatorKernel {
     mark_results(op, *stack);
   }
 
- private:
   // The place of the argument that a result is; -1 if it is none.
   static int argument_of(const std::vector<c10::Argument>& arguments, const c10::Argument& result) {
     const c10::AliasInfo* own = result.alias_info();
@@ -260,6 +277,7 @@ class WithoutDataKernel final : public c10::OperatorKernel {
   Workspace workspace_;
   const ValueRule* rule_;
   ResultRule result_rule_;
+  ArithmeticOf arithmetic_;
   bool in_place_;
   bool iterates_;  // the result has the sizes of all arguments together
   c10::SmallVector<std::size_t, 2> written_;
