@@ -63,10 +63,10 @@ class Trials {
   Trials(const PlanOptions& options, const std::vector<std::string>& rest)
       : options_(options), rest_(rest) {}
 
-  base::Result<plan::Trial> operator()(const plan::Card& card) {
+  base::Result<plan::CardTrial> operator()(const plan::Card& card) {
     const auto plan = run_once(options_, card.profile, rest_, true);
     if (!plan) return tl::unexpected<base::Error>(plan.error());
-    plan::Trial trial;
+    plan::CardTrial trial;
     std::string line = plan::in_a_line(*plan);
     if (plan->status != 0 && !plan->ran_out()) {
       trial.outcome = plan::Outcome::kFails;

@@ -48,7 +48,7 @@ class Between {
 }  // namespace
 
 base::Result<Smallest> find_smallest(
-    std::vector<Card> cards, const std::function<base::Result<Trial>(const Card&)>& try_card) {
+    std::vector<Card> cards, const std::function<base::Result<CardTrial>(const Card&)>& try_card) {
   if (cards.empty()) return Smallest{};
   std::stable_sort(cards.begin(), cards.end(),
                    [](const Card& a, const Card& b) { return a.memory < b.memory; });

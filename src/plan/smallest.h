@@ -24,7 +24,7 @@ enum class Outcome : std::uint8_t {
   kFails,  // for another reason, which has to do with the device: it lacks a type, for instance
 };
 
-struct Trial {
+struct CardTrial {
   Outcome outcome = Outcome::kFits;
   // If it fits: bytes of a device on which it does so, too, and those that it needs at any rate.
   // Both can be somewhat wrong for another device: they only make a search short.
@@ -45,6 +45,6 @@ struct Smallest {
 // with all that have no higher capability. Fails with what `try_card` fails with, and with kConfig
 // if the program fails on the largest card.
 [[nodiscard]] base::Result<Smallest> find_smallest(
-    std::vector<Card> cards, const std::function<base::Result<Trial>(const Card&)>& try_card);
+    std::vector<Card> cards, const std::function<base::Result<CardTrial>(const Card&)>& try_card);
 
 }  // namespace torchport::plan

@@ -40,10 +40,29 @@ int most_blocks(int capability) {
     case 87:
       return 16;
     case 89:
+    case 110:
     case 120:
+    case 121:
       return 24;
     default:
       return 32;
+  }
+}
+
+// Additions of float32 for one of float64 (the same guide, throughput of arithmetic instructions).
+int singles_to_a_double(int capability) {
+  switch (capability) {
+    case 61:
+    case 62:
+    case 75:
+      return 32;
+    case 86:
+    case 89:
+    case 120:
+    case 121:
+      return 64;
+    default:
+      return 2;
   }
 }
 
@@ -97,8 +116,7 @@ bool attribute_of(const devices::Profile& profile, int device, int which, int& v
       value = profile.registers_per_multiprocessor;
       break;
     case cudaDevAttrSingleToDoublePrecisionPerfRatio:
-      value = capability == 75 || capability == 86 || capability == 89 ? 32 : 2;
-      if (capability == 86 || capability == 89) value = 64;
+      value = singles_to_a_double(capability);
       break;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
       value = static_cast<int>(profile.shared_memory_per_block_optin);

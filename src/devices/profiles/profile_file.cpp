@@ -38,9 +38,10 @@ class Reader {
 
   void need(std::string_view key, std::string_view example) {
     known_.insert(key);
-    if (!table_.contains(key))
-      fail(table_, fmt::format("{} is missing; write e.g. {} = {}", shown(key), key, example));
+    if (!has(key)) missing_.emplace_back(key, example);
   }
+
+  [[nodiscard]] bool has(std::string_view key) const { return table_.contains(key); }
 
   void text(std::string_view key, std::string& to) {
     const toml::node* node = take(key);
@@ -120,8 +121,9 @@ class Reader {
     fail(node == nullptr ? static_cast<const toml::node&>(table_) : *node, std::move(message));
   }
 
-  // To be called after all keys: any other key is an error.
-  void refuse_others() {
+  // To be called after all keys: any other key is an error, and so is a missing one. A misspelt key
+  // is both, so others come first.
+  void finish() {
     for (const auto& [key, node] : table_) {
       const std::string_view word = key.str();
       if (known_.contains(word)) continue;
@@ -129,6 +131,8 @@ class Reader {
       return fail(node, fmt::format("unknown key {}{}", shown(word.substr(0, kMostLetters)),
                                     base::did_you_mean(word, names)));
     }
+    for (const auto& [key, example] : missing_)
+      fail(table_, fmt::format("{} is missing; write e.g. {} = {}", shown(key), key, example));
   }
 
   [[nodiscard]] std::optional<base::Error>& error() { return error_; }
@@ -153,6 +157,7 @@ class Reader {
   std::string path_;
   std::string section_;
   std::set<std::string_view> known_;
+  std::vector<std::pair<std::string_view, std::string_view>> missing_;
   std::optional<base::Error> error_;
 };
 
@@ -181,7 +186,7 @@ void read_capability(Reader& keys, Profile& profile) {
 // The limits of a multiprocessor. Those of CUDA follow from the capability; a file may name others.
 void read_limits(Reader& keys, Reader& limits, const std::string& kind, Profile& profile) {
   const Limits* found = limits_of(profile.major, profile.minor);
-  if (kind == "cuda" && !keys.error()) {
+  if (kind == "cuda" && keys.has("capability") && !keys.error()) {
     if (found == nullptr)
       return keys.fail_at(
           "capability", fmt::format("capability {}.{} is not known", profile.major, profile.minor));
@@ -214,7 +219,7 @@ void read_rates(Reader& peak, Reader& bandwidth, Profile& profile) {
 
 void read_memory(Reader& keys, Profile& profile) {
   keys.size("memory", profile.memory, 1024 * kTiB);
-  if (profile.memory < kLeastMemory)
+  if (keys.has("memory") && profile.memory < kLeastMemory)
     keys.fail_at("memory", "\"memory\" must be at least 64 MiB");
   keys.size("nominal-memory", profile.nominal_memory, 1024 * kTiB);
   std::string report = "runtime";
@@ -246,7 +251,7 @@ void read_keys(Reader& keys, ProfileFile& file) {
   keys.need("clock-mhz", "1500");
   keys.text("kind", file.kind);
   keys.text("name", file.name);
-  if (!is_name(file.name))
+  if (keys.has("name") && !is_name(file.name))
     keys.fail_at("name", "\"name\" may have small letters, digits, \"-\" and \".\"");
   keys.text("device-name", file.device_name);
   keys.boolean("default", file.is_default);
@@ -276,7 +281,7 @@ std::optional<base::Error> read(const toml::table& table, ProfileFile& file) {
   sources.text("peak", file.peak_source);
   sources.text("bandwidth", file.bandwidth_source);
   for (Reader* part : {&keys, &limits, &peak, &bandwidth, &sources}) {
-    part->refuse_others();
+    part->finish();
     if (part->error()) return part->error();
   }
   profile.name = file.name;

@@ -29,7 +29,7 @@ Tensor over(c10::Storage storage, DispatchKey key, const TensorImpl& like) {
       like);
 }
 
-StorageBlock* block_of(const Tensor& tensor) {
+StorageBlock* block_behind(const Tensor& tensor) {
   if (!tensor.defined() || !is_virtual(tensor.device()) || !tensor.has_storage()) return nullptr;
   return vdev::block_of(tensor.storage().data_ptr());
 }
@@ -127,17 +127,17 @@ c10::DeviceIndex MetaAliases::device() const {
 }
 
 bool lacks_data(const Tensor& tensor) {
-  const StorageBlock* block = block_of(tensor);
+  const StorageBlock* block = block_behind(tensor);
   return block != nullptr && is_phantom(block->twin->data_ptr());
 }
 
 bool is_made_up(const Tensor& tensor) {
-  const StorageBlock* block = block_of(tensor);
+  const StorageBlock* block = block_behind(tensor);
   return block != nullptr && block->made_up;
 }
 
 void mark_made_up(const Tensor& tensor) {
-  if (StorageBlock* block = block_of(tensor)) block->made_up = true;
+  if (StorageBlock* block = block_behind(tensor)) block->made_up = true;
 }
 
 }  // namespace torchport::vdev
