@@ -174,6 +174,9 @@ std::string head_html(const Plan& plan) {
       "s without computing</p>\n",
       tone, escape(line), escape(plan.profile), bytes_text(plan.memory), plan.devices.size(),
       plan.processes, plan.seconds);
+  if (plan.ranks > 0)
+    html += fmt::format("<p>This is rank 0 of {}; the other ranks are assumed to be alike.</p>\n",
+                        plan.ranks);
   if (plan.status != 0 && !plan.ran_out())
     html += fmt::format(
         "<div class=panel><p><b>The program failed, so that this is only what it had until "

@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,9 @@ def test_a_snapshot_says_when_the_program_ended_the_record(tmp_path: Path) -> No
     [
         (["--snapshot", "missing/memory.pickle"], "name a file in a folder that exists"),
         (["--snapshot", "."], "name a file in a folder that exists"),
+        (["--html", "missing/plan.html"], "name a file in a folder that exists"),
+        (["--html", "a.html", "--search", "batch=1..2"], "is of one run"),
+        (["--html", "a.html", "--what-if", "sgd"], "is of one run"),
         (["--snapshot", "a.pickle", "--devices", "xpu:1"], "the memory of CUDA devices only"),
         (["--snapshot", "a.pickle", "--search", "batch=1..2"], "is of one run"),
         (["--snapshot", "a.pickle", "--profile", "h100-80g,t4"], "is of one run"),
@@ -226,3 +230,104 @@ def test_what_was_held_when_it_ran_out(tmp_path: Path) -> None:
     timeline = device["timeline"]
     assert held["parameters"] == (2048 * 2048 + 2048) * 4 * 2
     assert sum(held.values()) == timeline["allocated"][timeline["at"].index(timeline["ran_out"])]
+
+
+class Page(HTMLParser):
+    """The elements and texts of a page. Fails if an end tag has no beginning."""
+
+    VOID = frozenset({"meta", "br"})
+    OPEN = frozenset({"td", "th", "tr"})  # their end may be left out
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attributes)))
+        if tag not in self.VOID | self.OPEN:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.OPEN:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_page_of_a_program_with_hostile_names(tmp_path: Path) -> None:
+    (tmp_path / "a<b>&.py").write_text(
+        "import torch\n"
+        "net = torch.nn.Module()\n"
+        "net.add_module('</td><script>alert(1)</script>', torch.nn.Linear(4096, 4096))\n"
+        "net.forward = lambda x: [m(x) for m in net.children()][0]\n"
+        "net.cuda()(torch.zeros(8, 4096, device='cuda')).sum().item()\n"
+    )
+    run = plan(tmp_path, "--html", "plan.html", "a<b>&.py")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "plan.html: this report as a page" in run.stdout
+    page = Page((tmp_path / "plan.html").read_text())
+    names = [tag for tag, _ in page.tags]
+    assert "script" not in names and names.count("svg") == 1
+    assert "Module.</td><script>alert(1)</script>" in page.text
+    assert "a<b>&.py:5" in page.text and "aten::_local_scalar_dense" in page.text
+    assert not any(
+        value and ("//" in value or name.startswith("on"))
+        for _, attributes in page.tags
+        for name, value in attributes.items()
+    ), "nothing is fetched, and nothing runs"
+
+
+def test_the_page_says_where_memory_ran_out(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAINS)
+    run = plan(tmp_path, "--memory", "80MiB", "--html", "plan.html", "--format", "json", "train.py")
+    assert run.returncode == 1, run.stdout + run.stderr
+    assert read(run)["verdict"] == "does not fit"
+    page = Page((tmp_path / "plan.html").read_text())
+    assert "No room for 16.00 MiB at train.py:9" in page.text
+    assert "Who held it when there was no room" in page.text
+
+
+@pytest.mark.parametrize("way", ["ddp", "fsdp", "fully_shard"])
+def test_buffers_of_collectives_are_communication(tmp_path: Path, way: str) -> None:
+    (tmp_path / "ranks.py").write_text(
+        "import sys, torch, torch.distributed as dist\n"
+        "dist.init_process_group('nccl')\n"
+        "rank = dist.get_rank()\n"
+        "torch.cuda.set_device(rank)\n"
+        "net = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024) for _ in range(4)]).cuda()\n"
+        "if sys.argv[1] == 'ddp':\n"
+        "    net = torch.nn.parallel.DistributedDataParallel(net, device_ids=[rank])\n"
+        "elif sys.argv[1] == 'fsdp':\n"
+        "    net = torch.distributed.fsdp.FullyShardedDataParallel(net, device_id=rank)\n"
+        "else:\n"
+        "    torch.distributed.fsdp.fully_shard(net)\n"
+        "optimizer = torch.optim.AdamW(net.parameters())\n"
+        "for _ in range(2):\n"
+        "    net(torch.zeros(8, 1024, device='cuda')).sum().backward()\n"
+        "    optimizer.step()\n"
+        "    optimizer.zero_grad()\n"
+    )
+    run = plan(
+        tmp_path,
+        *("--devices", "cuda:2", "--format", "json", "--"),
+        *(Path(sys.executable).parent / "torchrun", "--standalone", "--nproc-per-node", 2),
+        *("ranks.py", way),
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    weights = (1024 * 1024 + 1024) * 4 * 4
+    for device in read(run)["devices"]:
+        held = {name: max(bytes_) for name, bytes_ in device["timeline"]["held"].items()}
+        part = 1 if way == "ddp" else 2
+        assert held["parameters"] // part <= weights
+        assert held["gradients"] == pytest.approx(weights / part, rel=0.01)
+        # DDP's buckets, what FSDP gathers, and the gradients that it scatters.
+        assert weights * 0.99 < held["communication"] < 3.1 * weights

@@ -8,6 +8,7 @@ gradients and states of optimizers, and which module runs; the rest is in C++
 from __future__ import annotations
 
 import atexit
+import functools
 import json
 import os
 import pickle
@@ -50,6 +51,7 @@ class Modules:
         held = [*root.parameters(), *root.buffers()]
         self.native.mark_memory(_tensors(held, self.torch), "parameters")
         self.roots.append(weakref.ref(root))
+        _watch_gathering(self.torch)
 
     def begin(self, module: Any, _: Any) -> None:
         if id(module) not in self.numbers:
@@ -81,6 +83,25 @@ def _tensors(value: Any, torch: ModuleType) -> list[Any]:
     if isinstance(value, (list, tuple)):
         return [tensor for one in value for tensor in _tensors(one, torch)]
     return []
+
+
+def _watch_gathering(torch: ModuleType) -> None:
+    """Names the whole parameters that fully_shard() makes of the parts of all ranks, for a while."""
+    part = sys.modules.get("torch.distributed.fsdp._fully_shard._fsdp_param_group")
+    group: Any = getattr(part, "FSDPParamGroup", None)
+    wait = getattr(group, "wait_for_unshard", None)
+    if wait is None or hasattr(wait, "__wrapped__"):
+        return
+    native = torch._ops.ops.torchport
+
+    @functools.wraps(wait)
+    def wait_and_name(self: Any, *arguments: Any, **named: Any) -> Any:
+        result = wait(self, *arguments, **named)
+        whole = [getattr(one, "all_gather_outputs", []) for one in self.fsdp_params]
+        native.mark_memory(_tensors(whole, torch), "communication")
+        return result
+
+    group.wait_for_unshard = wait_and_name
 
 
 def _record_snapshot(torch: ModuleType) -> None:
