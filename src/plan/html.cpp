@@ -25,7 +25,7 @@ constexpr std::size_t kRowsShown = 15;  // of a table; the others are folded
 constexpr std::size_t kRowsFolded = 500;
 
 constexpr std::string_view kPageStyle = R"css(
-.figures{margin:8px 0;border:0}.figures td,.figures th{border:0;padding:3px 10px 3px 0}
+.figures{margin:8px 0}.figures td{border-width:0;padding:3px 10px 3px 0}
 td.share{width:38%;min-width:90px;vertical-align:middle}.bar{height:14px;min-width:1px;border-radius:2px;background:var(--c)}
 .dot{display:inline-block;width:11px;height:11px;border-radius:3px;margin-right:7px;background:var(--c)}
 th.path{font:13px/1.5 ui-monospace,Menlo,Consolas,monospace}details{margin:6px 0}summary{color:var(--soft)}

@@ -144,6 +144,18 @@ def test_each_process_has_a_snapshot(tmp_path: Path) -> None:
         ]
 
 
+def test_a_snapshot_of_a_long_run_has_its_end(tmp_path: Path) -> None:
+    (tmp_path / "long.py").write_text(
+        "import torch\nfor i in range(70_000):\n    torch.empty(8, device='cuda')\n"
+    )
+    run = plan(tmp_path, "--snapshot", "memory.pickle", "long.py")
+    assert run.returncode == 0, run.stdout + run.stderr
+    # A segment, and for each block that it was taken, that its end was asked for, and its end.
+    assert "the first 10001 events are missing" in run.stdout
+    events = pickle.loads((tmp_path / "memory.pickle").read_bytes())["device_traces"][0]
+    assert len(events) == 200_000 and events[-1]["action"] == "free_completed"
+
+
 def test_a_snapshot_says_when_the_program_ended_the_record(tmp_path: Path) -> None:
     (tmp_path / "stops.py").write_text(
         "import torch\nx = torch.zeros(8).cuda()\n"
@@ -288,7 +300,9 @@ def test_the_page_of_a_program_with_hostile_names(tmp_path: Path) -> None:
 
 def test_the_page_says_where_memory_ran_out(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAINS)
-    run = plan(tmp_path, "--memory", "80MiB", "--html", "plan.html", "--format", "json", "train.py")
+    run = plan(
+        tmp_path, "--memory", "140MiB", "--html", "plan.html", "--format", "json", "train.py"
+    )
     assert run.returncode == 1, run.stdout + run.stderr
     assert read(run)["verdict"] == "does not fit"
     page = Page((tmp_path / "plan.html").read_text())
@@ -299,7 +313,7 @@ def test_the_page_says_where_memory_ran_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize("way", ["ddp", "fsdp", "fully_shard"])
 def test_buffers_of_collectives_are_communication(tmp_path: Path, way: str) -> None:
     (tmp_path / "ranks.py").write_text(
-        "import sys, torch, torch.distributed as dist\n"
+        "import sys, torch, torch.distributed as dist, torch.distributed.fsdp\n"
         "dist.init_process_group('nccl')\n"
         "rank = dist.get_rank()\n"
         "torch.cuda.set_device(rank)\n"
