@@ -7,13 +7,13 @@ namespace torchport::vdev {
 namespace {
 
 // Both intervals in one.
-void join(MemoryMoment& first, const MemoryMoment& second) {
+void join_intervals(MemoryMoment& first, const MemoryMoment& second) {
   const std::uint64_t reserved = std::max(first.reserved, second.reserved);
   if (second.allocated > first.allocated) first = second;
   first.reserved = reserved;
 }
 
-std::vector<HeldBlock> values(const std::unordered_map<std::uint64_t, HeldBlock>& blocks) {
+std::vector<HeldBlock> live_blocks(const std::unordered_map<std::uint64_t, HeldBlock>& blocks) {
   std::vector<HeldBlock> result;
   result.reserve(blocks.size());
   for (const auto& [address, block] : blocks) result.push_back(block);
@@ -24,7 +24,7 @@ std::vector<HeldBlock> values(const std::unordered_map<std::uint64_t, HeldBlock>
 
 void MemoryTimeline::add(const MemoryMoment& moment) {
   if (!moments_.empty() && in_last_ < length_) {
-    join(moments_.back(), moment);
+    join_intervals(moments_.back(), moment);
     ++in_last_;
     return;
   }
@@ -35,7 +35,7 @@ void MemoryTimeline::add(const MemoryMoment& moment) {
 
 void MemoryTimeline::halve() {
   for (std::size_t i = 0; i + 1 < moments_.size(); i += 2) {
-    join(moments_[i], moments_[i + 1]);
+    join_intervals(moments_[i], moments_[i + 1]);
     moments_[i / 2] = moments_[i];
   }
   moments_.resize(moments_.size() / 2);
@@ -107,9 +107,9 @@ void MemoryLog::play(Played& played, const Event& event) const {
   played.timeline.add(now);
   if (now.event == at_most_) {
     played.most = now;
-    played.at_most = values(played.blocks);
+    played.at_most = live_blocks(played.blocks);
   }
-  if (now.event == ran_out_at_) played.at_ran_out = values(played.blocks);
+  if (now.event == ran_out_at_) played.at_ran_out = live_blocks(played.blocks);
 }
 
 void MemoryLog::play_older_half() {

@@ -42,7 +42,7 @@ struct DeviceRecord {
 constexpr std::size_t kMostFailures = 1000;
 
 // Blocks of one purpose, line and module are one row.
-nlohmann::json rows_of(const std::vector<HeldBlock>& blocks) {
+nlohmann::json held_rows(const std::vector<HeldBlock>& blocks) {
   using Key = std::tuple<std::uint8_t, std::int32_t, std::int32_t>;
   std::map<Key, std::pair<std::uint64_t, std::uint64_t>> sums;
   for (const HeldBlock& block : blocks) {
@@ -89,12 +89,12 @@ nlohmann::json described(const DeviceRecord& record) {
         {{"bytes", failure.bytes}, {"line", failure.line}, {"module", failure.module}});
   nlohmann::json result = {{"held", told.most.allocated},
                            {"most_reserved", told.most_reserved},
-                           {"rows", rows_of(told.at_most)},
+                           {"rows", held_rows(told.at_most)},
                            {"timeline", timeline_of(told)},
                            {"failures", failures}};
   if (told.ran_out_at) {
     result["timeline"]["ran_out"] = *told.ran_out_at;
-    result["rows_when_it_ran_out"] = rows_of(told.at_ran_out);
+    result["rows_when_it_ran_out"] = held_rows(told.at_ran_out);
   }
   return result;
 }
