@@ -21,7 +21,9 @@
 #include "cli/plan_runs.h"
 #include "cli/python.h"
 #include "cli/terminal.h"
+#include "plan/html.h"
 #include "plan/report.h"
+#include "plan/snapshot.h"
 #include "runtime/device/spec.h"
 
 namespace torchport::cli {
@@ -119,6 +121,21 @@ int compare(const PlanOptions& options, const std::vector<std::string>& rest) {
   return all_fit ? 0 : 1;
 }
 
+// Whether the files that are wanted can be written. They are of one run.
+base::Result<void> check_files(const PlanOptions& options, bool many) {
+  if (options.snapshot.empty() && options.page.empty()) return {};
+  if (many)
+    return base::fail(
+        base::ErrorCode::kUsage,
+        fmt::format("{} is of one run: leave out --search, --what-if and --smallest, and name one "
+                    "profile",
+                    options.page.empty() ? "--snapshot" : "--html"));
+  if (!options.page.empty())
+    if (auto right = plan::check_target("--html", options.page); !right) return right;
+  return options.snapshot.empty() ? base::Result<void>{}
+                                  : plan::check_snapshot(options.snapshot, options.devices);
+}
+
 int run(const PlanOptions& options, std::vector<std::string> rest) {
   if (auto& command = after_dashes()) {
     rest.emplace_back("--");
@@ -133,13 +150,19 @@ int run(const PlanOptions& options, std::vector<std::string> rest) {
     const auto spec = device::parse_spec(devices + ",profile=" + profile);
     if (!spec) return fail(spec.error());
   }
+  const bool many = options.profiles.size() > 1 || !options.search.empty() ||
+                    !options.what_if.empty() || options.smallest;
+  if (const auto right = check_files(options, many); !right) return fail(right.error());
   if (options.smallest) return plan_smallest(options, rest);
   const std::string first = options.profiles.empty() ? "" : options.profiles.front();
   if (!options.what_if.empty()) return what_if(options, first, rest);
   if (!options.search.empty()) return search_largest(options, first, rest);
   if (options.profiles.size() > 1) return compare(options, rest);
-  const auto plan = run_once(options, first, rest, false);
+  auto plan = run_once(options, first, rest, false);
   if (!plan) return fail(plan.error());
+  if (!options.page.empty())
+    if (const auto written = plan::write_page(*plan, options.page); !written)
+      return fail(written.error());
   fmt::print("{}", options.format == "json" ? plan::as_json(*plan) : plan::as_text(*plan));
   if (plan->status != 0 && !plan->ran_out()) return plan->status;
   return plan->verdict() == plan::Verdict::kFits ? 0 : 1;
@@ -186,6 +209,11 @@ void attach(CLI::App& app) {
                   "Plan rank 0 of N, in one process: the other ranks are assumed to be alike")
       ->check(CLI::Range(1, 1 << 20))
       ->type_name("N");
+  sub->add_option("--snapshot", options->snapshot,
+                  "Write what torch.cuda.memory._dump_snapshot() writes, for PyTorch's memory "
+                  "viewer; of several processes one file each, NAME.rank0.pickle")
+      ->type_name("FILE");
+  sub->add_option("--html", options->page, "Write the report as a page, too")->type_name("FILE");
   sub->add_option("--format", options->format, "text or json (default: text)")
       ->check(CLI::IsMember({"text", "json"}))
       ->type_name("FORMAT");
@@ -211,6 +239,8 @@ base::Result<plan::Plan> run_once(const PlanOptions& options, const std::string&
   const std::string target = folder->file("plan.json");
   for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
   setenv("TORCHPORT_PLAN", target.c_str(), 1);
+  if (!options.snapshot.empty())
+    setenv("TORCHPORT_PLAN_SNAPSHOT", std::to_string(plan::kMostSnapshotEvents).c_str(), 1);
   int status = 0;
   if (quiet) {
     const auto ended =
@@ -225,7 +255,11 @@ base::Result<plan::Plan> run_once(const PlanOptions& options, const std::string&
   if (status == kUsageError && std::filesystem::is_empty(folder->path()))
     return base::fail(base::ErrorCode::kUsage,
                       "the program ended with 2 before it used a device: there is no plan");
-  return plan::read_plan(folder->path(), status);
+  auto plan = plan::read_plan(folder->path(), status);
+  if (!plan || options.snapshot.empty()) return plan;
+  const auto kept = plan::keep_snapshots(*plan, options.snapshot);
+  if (!kept) return tl::unexpected<base::Error>(kept.error());
+  return plan;
 }
 
 }  // namespace torchport::cli

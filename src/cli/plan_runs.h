@@ -21,6 +21,8 @@ struct PlanOptions {
   std::string what_if;
   int ranks = 0;
   bool smallest = false;
+  std::string snapshot;  // the file for PyTorch's memory viewer
+  std::string page;      // the report as HTML
 };
 
 // Runs the program and reads what its processes wrote. `rest` are the words after the options, as

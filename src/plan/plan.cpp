@@ -22,6 +22,46 @@ Time time_of(const nlohmann::json& told) {
           .is_known = told.at("is_known")};
 }
 
+// The largest first.
+std::vector<Row> rows_of(const nlohmann::json& told) {
+  std::vector<Row> rows;
+  for (const auto& row : told)
+    rows.push_back(
+        {row.at("holds"), row.at("line"), row.at("module"), row.at("bytes"), row.at("blocks")});
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const Row& a, const Row& b) { return a.bytes > b.bytes; });
+  return rows;
+}
+
+Timeline timeline_of(const nlohmann::json& told) {
+  Timeline timeline{.events = told.at("events"),
+                    .peak = told.at("peak"),
+                    .ran_out = std::nullopt,
+                    .at = told.at("at"),
+                    .allocated = told.at("allocated"),
+                    .reserved = told.at("reserved"),
+                    .held = {}};
+  if (const auto ran_out = told.find("ran_out"); ran_out != told.end())
+    timeline.ran_out = ran_out->get<std::uint64_t>();
+  for (const auto& [name, bytes] : told.at("held").items()) {
+    timeline.held.emplace_back(name, bytes);
+    timeline.held.back().second.resize(timeline.at.size());
+  }
+  timeline.allocated.resize(timeline.at.size());
+  timeline.reserved.resize(timeline.at.size());
+  return timeline;
+}
+
+// `folder`: where the plan's file is.
+Snapshot snapshot_of(const nlohmann::json& told, const std::filesystem::path& folder) {
+  Snapshot snapshot{.file = folder / told.at("file").get<std::string>(),
+                    .rank = std::nullopt,
+                    .dropped = told.at("dropped"),
+                    .recorded = told.at("recorded")};
+  if (!told.at("rank").is_null()) snapshot.rank = told.at("rank").get<int>();
+  return snapshot;
+}
+
 Device device_of(const nlohmann::json& told) {
   Device device{.name = told.at("device"),
                 .allocated = told.at("allocated"),
@@ -29,18 +69,18 @@ Device device_of(const nlohmann::json& told) {
                 .rows = {},
                 .failures = {},
                 .time = told.contains("time") ? time_of(told.at("time")) : Time{}};
-  for (const auto& row : told.at("rows"))
-    device.rows.push_back(
-        {row.at("holds"), row.at("line"), row.at("module"), row.at("bytes"), row.at("blocks")});
-  std::stable_sort(device.rows.begin(), device.rows.end(),
-                   [](const Row& a, const Row& b) { return a.bytes > b.bytes; });
+  device.rows = rows_of(told.at("rows"));
+  if (const auto rows = told.find("rows_when_it_ran_out"); rows != told.end())
+    device.rows_when_it_ran_out = rows_of(*rows);
   for (const auto& failure : told.at("failures"))
     device.failures.push_back({failure.at("bytes"), failure.at("line"), failure.at("module")});
+  if (const auto timeline = told.find("timeline"); timeline != told.end())
+    device.timeline = timeline_of(*timeline);
   return device;
 }
 
 // Adds what one process wrote.
-void add(Plan& plan, const nlohmann::json& told) {
+void add(Plan& plan, const nlohmann::json& told, const std::filesystem::path& folder) {
   plan.profile = told.at("profile");
   plan.memory = told.at("memory");
   plan.is_cut = plan.is_cut || told.at("cut").get<bool>();
@@ -59,6 +99,8 @@ void add(Plan& plan, const nlohmann::json& told) {
     plan.missing.push_back({one.at("kind"), one.at("operator"), one.at("line"), one.at("count")});
   if (plan.ended_with.empty() && !told.at("ended_by").empty())
     plan.ended_with = told.at("ended_by").front();
+  if (const auto one = told.find("snapshot"); one != told.end() && !one->is_null())
+    plan.snapshots.push_back(snapshot_of(*one, folder));
   ++plan.processes;
   for (const auto& [name, count] : told.at("changes").items())
     plan.changes[name] += count.get<std::int64_t>();
@@ -99,12 +141,12 @@ base::Result<Plan> read_plan(const std::filesystem::path& folder, int status) {
   std::error_code error;
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error))
-    files.push_back(entry.path());
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   for (const auto& file : files) {
     try {
       std::ifstream stream(file);
-      add(plan, nlohmann::json::parse(stream));
+      add(plan, nlohmann::json::parse(stream), folder);
     } catch (const nlohmann::json::exception& broken) {
       return base::fail(base::ErrorCode::kSyntax, broken.what(), file.string());
     }

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -47,6 +49,18 @@ struct Time {
   [[nodiscard]] std::string bound() const;
 };
 
+// The bytes of a device over the run, at intervals of the same number of events (a block is taken
+// or given back). Each list has an item for each interval, at its largest sum.
+struct Timeline {
+  std::uint64_t events = 0;  // of the whole run
+  std::uint64_t peak = 0;    // the event at which most was allocated
+  std::optional<std::uint64_t> ran_out;
+  std::vector<std::uint64_t> at;  // the number of the event
+  std::vector<std::uint64_t> allocated;
+  std::vector<std::uint64_t> reserved;
+  std::vector<std::pair<std::string, std::vector<std::uint64_t>>> held;  // by Row::holds
+};
+
 struct Device {
   std::string name;             // "cuda:0"
   std::uint64_t allocated = 0;  // the largest sums, in bytes, as torch.cuda counts them
@@ -54,6 +68,16 @@ struct Device {
   std::vector<Row> rows;  // when most was allocated; the largest first
   std::vector<Failure> failures;
   Time time;
+  Timeline timeline{};
+  std::vector<Row> rows_when_it_ran_out{};  // at the first failure; the largest first
+};
+
+// What torch.cuda.memory._dump_snapshot() writes, of one process.
+struct Snapshot {
+  std::filesystem::path file;
+  std::optional<int> rank;
+  std::uint64_t dropped = 0;  // the oldest events, which were too many
+  bool recorded = true;       // false: the program ended the record before its own end
 };
 
 struct MissingValue {
@@ -82,6 +106,8 @@ struct Plan {
   std::map<std::string, std::int64_t> changes;  // of --what-if: how often each was made
   int ranks = 0;        // one process stands for so many that are assumed to be alike; 0 if none do
   bool is_cut = false;  // the record was too long and has not all
+  std::vector<Snapshot> snapshots{};
+  std::string notes{};  // lines about files that were written
 
   [[nodiscard]] bool ran_out() const;
   [[nodiscard]] Verdict verdict() const;

@@ -22,7 +22,7 @@ constexpr const char* kProcess = R"({
      "failures": [%FAILURES%]},
     {"device": "cuda:1", "allocated": 0, "reserved": 0, "held": 0, "rows": [], "failures": []}],
   "missing_values": [{"kind": "read", "operator": "aten::_local_scalar_dense", "line": "train.py:9", "count": 3}],
-  "ended_by": []})";
+  "changes": {}, "ranks": 0, "ended_by": []})";
 
 void replace(std::string& text, const std::string& what, const std::string& with) {
   text.replace(text.find(what), what.size(), with);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
+#include "plan/sums.h"
 
 namespace torchport::plan {
 
@@ -17,23 +18,6 @@ constexpr std::size_t kShown = 12;  // rows of the places that hold most
 
 std::string size_of(std::uint64_t bytes) {
   return base::format_bytes_as_c10(bytes);
-}
-
-// "Net.layers.17.act" is one of "Net.layers.*.act".
-std::string without_numbers(const std::string& module) {
-  std::string text;
-  for (std::size_t i = 0; i < module.size(); ++i) {
-    const bool begins_part = i == 0 || module[i - 1] == '.';
-    std::size_t end = i;
-    while (end < module.size() && module[end] >= '0' && module[end] <= '9') ++end;
-    if (begins_part && end > i && (end == module.size() || module[end] == '.')) {
-      text += '*';
-      i = end - 1;
-    } else {
-      text += module[i];
-    }
-  }
-  return text;
 }
 
 const Device& fullest(const Plan& plan) {
@@ -51,12 +35,6 @@ std::vector<std::pair<std::string, std::uint64_t>> sums(const Device& device, Na
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   return sorted;
-}
-
-// Whether a reader would learn nothing from the second.
-bool are_alike(const Device& a, const Device& b) {
-  return a.allocated == b.allocated && a.reserved == b.reserved && a.failures.empty() &&
-         b.failures.empty();
 }
 
 std::string seconds_text(double seconds) {
@@ -144,16 +122,30 @@ nlohmann::json json_of(const Time& time) {
           {"is_known", time.is_known}};
 }
 
+nlohmann::json rows_json(const std::vector<Row>& list) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const Row& row : list)
+    rows.push_back({{"holds", row.holds},
+                    {"line", row.line},
+                    {"module", row.module},
+                    {"bytes", row.bytes},
+                    {"blocks", row.blocks}});
+  return rows;
+}
+
+nlohmann::json timeline_json(const Timeline& timeline) {
+  nlohmann::json held = nlohmann::json::object();
+  for (const auto& [name, bytes] : timeline.held) held[name] = bytes;
+  nlohmann::json json = {
+      {"events", timeline.events},       {"peak", timeline.peak},         {"at", timeline.at},
+      {"allocated", timeline.allocated}, {"reserved", timeline.reserved}, {"held", held}};
+  if (timeline.ran_out) json["ran_out"] = *timeline.ran_out;
+  return json;
+}
+
 nlohmann::json json_of(const Plan& plan) {
   nlohmann::json devices = nlohmann::json::array();
   for (const Device& device : plan.devices) {
-    nlohmann::json rows = nlohmann::json::array();
-    for (const Row& row : device.rows)
-      rows.push_back({{"holds", row.holds},
-                      {"line", row.line},
-                      {"module", row.module},
-                      {"bytes", row.bytes},
-                      {"blocks", row.blocks}});
     nlohmann::json failures = nlohmann::json::array();
     for (const Failure& failure : device.failures)
       failures.push_back(
@@ -163,9 +155,12 @@ nlohmann::json json_of(const Plan& plan) {
          {"allocated", device.allocated},
          {"reserved", device.reserved},
          {"process", {device.reserved + kLeastOfContext, device.reserved + kMostOfContext}},
-         {"rows", rows},
+         {"rows", rows_json(device.rows)},
+         {"timeline", timeline_json(device.timeline)},
          {"failures", failures},
          {"time", json_of(device.time)}});
+    if (!device.rows_when_it_ran_out.empty())
+      devices.back()["rows_when_it_ran_out"] = rows_json(device.rows_when_it_ran_out);
   }
   nlohmann::json missing = nlohmann::json::array();
   for (const MissingValue& one : plan.missing)
@@ -173,11 +168,15 @@ nlohmann::json json_of(const Plan& plan) {
                        {"operator", one.operation},
                        {"line", one.line},
                        {"count", one.count}});
+  nlohmann::json snapshots = nlohmann::json::array();
+  for (const Snapshot& one : plan.snapshots)
+    snapshots.push_back({{"file", one.file.string()}, {"dropped_events", one.dropped}});
   return {{"profile", plan.profile},
           {"memory", plan.memory},
           {"verdict", verdict_name(plan.verdict())},
           {"devices", devices},
           {"missing_values", missing},
+          {"snapshots", snapshots},
           {"processes", plan.processes},
           {"ranks", plan.ranks},
           {"ended_by", plan.ended_with},
@@ -210,17 +209,11 @@ std::string as_text(const Plan& plan) {
   if (plan.ranks > 0)
     text +=
         fmt::format("this is rank 0 of {}; the other ranks are assumed to be alike\n", plan.ranks);
-  for (std::size_t i = 0; i < plan.devices.size();) {
-    std::size_t end = i + 1;
-    while (end < plan.devices.size() && are_alike(plan.devices[i], plan.devices[end])) ++end;
-    text += device_text(plan, plan.devices[i],
-                        end == i + 1 ? plan.devices[i].name
-                                     : fmt::format("{} to {}, each", plan.devices[i].name,
-                                                   plan.devices[end - 1].name));
-    i = end;
-  }
+  for (const AlikeDevices& one : alike_devices(plan))
+    text += device_text(plan, *one.device, one.names);
   text += missing_text(plan);
   if (plan.is_cut) text += "\nthe record of memory was too long and does not have all of it\n";
+  if (!plan.notes.empty()) text += "\n" + plan.notes;
   return text;
 }
 

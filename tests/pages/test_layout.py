@@ -109,6 +109,30 @@ def run() -> str:
     )
 
 
+def plan(folder: Path) -> str:
+    (folder / f"{LONG}.py").write_text(
+        "import torch\n"
+        "net = torch.nn.Sequential()\n"
+        "for i in range(20):\n"
+        f"    net.add_module(f'{LONG}_{{i}}', torch.nn.Linear(1024, 1024))\n"
+        "net.cuda()\n"
+        "while True:\n"
+        "    kept = [net(torch.zeros(9999, 1024, device='cuda')) for _ in range(9)]\n"
+        "    kept[0].sum().item()\n"
+    )
+    words = ["--memory", "2GiB", "--html", "plan.html", f"{LONG}.py"]
+    run = subprocess.run(
+        [TORCHPORT, "plan", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert run.returncode == 1, run.stdout + run.stderr
+    return (folder / "plan.html").read_text()
+
+
 VERIFY = """
 const graph = document.querySelector("#graph").getBoundingClientRect();
 return {boxes: document.querySelectorAll(".box").length, width: graph.width, height: graph.height,
@@ -132,6 +156,7 @@ def views(tmp_path_factory) -> dict[tuple[str, int], dict[str, Any]]:
         "check": check(folder / "checked"),
         "bench": bench(),
         "run": run(),
+        "plan": plan(folder),
     }
     probes = {name: f"return [(() => {{{STYLE}}})()];" for name in pages}
     probes["verify"] = f"return [(() => {{{STYLE}}})(), (() => {{{VERIFY}}})()];"
@@ -140,7 +165,7 @@ def views(tmp_path_factory) -> dict[tuple[str, int], dict[str, Any]]:
 
 @pytest.mark.parametrize("state", ["folded", "unfolded"])
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", ["verify", "check", "bench", "run"])
+@pytest.mark.parametrize("name", ["verify", "check", "bench", "run", "plan"])
 def test_nothing_sticks_out_overlaps_or_is_cut(views, name: str, width: int, state: str) -> None:
     seen = views[name, width][state]
     assert seen == {"wide": 0, "sticks_out": [], "overlap": [], "cut": [], "small": []}
@@ -148,8 +173,8 @@ def test_nothing_sticks_out_overlaps_or_is_cut(views, name: str, width: int, sta
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_one_look_for_all_pages(views, width: int) -> None:
-    looks = [views[name, width]["probe"][0] for name in ("verify", "check", "bench", "run")]
-    assert looks == [looks[0]] * 4
+    looks = [views[name, width]["probe"][0] for name in ("verify", "check", "bench", "run", "plan")]
+    assert looks == [looks[0]] * 5
 
 
 def test_bert_is_readable_at_both_widths(views) -> None:

@@ -1,7 +1,7 @@
 """HTML pages: one frame, one palette, light and dark, without scripts or network requests.
 
 Python and C++ share `frame.html`: Jinja fills it here, and CMake embeds it into the program for the
-reports that C++ writes (src/source/report/formats). It has three placeholders, `title`, `style` and
+reports that C++ writes (src/page). It has three placeholders, `title`, `style` and
 `body`, and its content security policy forbids scripts and requests. It has the style that pages
 share: a table of the class `stack` becomes a list on a narrow screen, where each cell shows its
 `data-head`. tests/pages looks at every page at two widths. Each page of Python is a

@@ -8,10 +8,13 @@ gradients and states of optimizers, and which module runs; the rest is in C++
 from __future__ import annotations
 
 import atexit
+import functools
 import json
 import os
+import pickle
 import sys
 import time
+import weakref
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,6 +22,7 @@ from typing import Any
 from torchport.virtual import alike_ranks, planning_changes
 
 FILE = "TORCHPORT_PLAN"
+SNAPSHOT = "TORCHPORT_PLAN_SNAPSHOT"  # how many events of each device a snapshot may have
 NOWHERE = "nowhere in the program"
 
 
@@ -35,6 +39,7 @@ class Modules:
         self.names = [""]
         self.numbers: dict[int, int] = {}
         self.running: list[int] = []
+        self.roots: list[weakref.ref[Any]] = []
 
     def _add(self, root: Any) -> None:
         """Names a module, and all in it, when it is first called outside of any other."""
@@ -45,6 +50,8 @@ class Modules:
                 self.names.append(f"{own}.{name}" if name else own)
         held = [*root.parameters(), *root.buffers()]
         self.native.mark_memory(_tensors(held, self.torch), "parameters")
+        self.roots.append(weakref.ref(root))
+        _watch_gathering(self.torch)
 
     def begin(self, module: Any, _: Any) -> None:
         if id(module) not in self.numbers:
@@ -59,6 +66,14 @@ class Modules:
             self.native.end_of_work("call")
         self.native.memory_of_module(self.running[-1] if self.running else 0)
 
+    def mark_gradients(self) -> None:
+        """Names the gradients of a program that ended before an optimizer's step named them."""
+        for reference in self.roots:
+            root = reference()
+            parameters = [] if root is None else root.parameters()
+            gradients = [one.grad for one in parameters if one.grad is not None]
+            self.native.mark_memory(_tensors(gradients, self.torch), "gradients")
+
 
 def _tensors(value: Any, torch: ModuleType) -> list[Any]:
     """The tensors of a device in lists and dictionaries; of a distributed tensor, its own part."""
@@ -70,6 +85,61 @@ def _tensors(value: Any, torch: ModuleType) -> list[Any]:
     if isinstance(value, (list, tuple)):
         return [tensor for one in value for tensor in _tensors(one, torch)]
     return []
+
+
+def _watch_gathering(torch: ModuleType) -> None:
+    """Names the whole parameters that fully_shard() makes of the parts of all ranks, for a while."""
+    part = sys.modules.get("torch.distributed.fsdp._fully_shard._fsdp_param_group")
+    group: Any = getattr(part, "FSDPParamGroup", None)
+    wait = getattr(group, "wait_for_unshard", None)
+    if wait is None or hasattr(wait, "__wrapped__"):
+        return
+    native = torch._ops.ops.torchport
+
+    @functools.wraps(wait)
+    def wait_and_name(self: Any, *arguments: Any, **named: Any) -> Any:
+        result = wait(self, *arguments, **named)
+        whole = [getattr(one, "all_gather_outputs", []) for one in self.fsdp_params]
+        native.mark_memory(_tensors(whole, torch), "communication")
+        return result
+
+    group.wait_for_unshard = wait_and_name
+
+
+def _record_snapshot(torch: ModuleType) -> None:
+    """Records what torch.cuda.memory._dump_snapshot() writes. Lines of C++ would be the host's."""
+    if SNAPSHOT in os.environ:
+        torch.cuda.memory._record_memory_history(
+            stacks="python", max_entries=int(os.environ[SNAPSHOT])
+        )
+
+
+def _snapshot(torch: ModuleType, file: Path) -> dict[str, Any] | None:
+    """Writes the snapshot of this process; none if there is nothing in it."""
+    if SNAPSHOT not in os.environ:
+        return None
+    snapshot = torch.cuda.memory._snapshot()
+    if not any(snapshot["device_traces"]) and not snapshot["segments"]:
+        return None
+    with file.open("wb") as stream:
+        pickle.dump(snapshot, stream)
+    native = torch._ops.ops.torchport
+    dropped = sum(native.history_dropped(i) for i in range(native.device_count()))
+    return {
+        "file": file.name,
+        "rank": _rank(torch),
+        "dropped": dropped,
+        "recorded": bool(torch._C._cuda_isHistoryEnabled()),
+    }
+
+
+def _rank(torch: ModuleType) -> int | None:
+    """The number of this process in its group, or the one that its launcher gave it."""
+    distributed = torch.distributed
+    if distributed.is_available() and distributed.is_initialized():
+        return int(distributed.get_rank())
+    told = os.environ.get("RANK", "")
+    return int(told) if told.isdecimal() else None
 
 
 def _short(line: str) -> str:
@@ -105,11 +175,43 @@ def _watch_optimizers(torch: ModuleType) -> None:
     register_optimizer_step_post_hook(after)
 
 
+def _recorded(torch: ModuleType, modules: list[str]) -> dict[str, Any]:
+    """The record with the names of lines and modules."""
+    native = torch._ops.ops.torchport
+    lines = [NOWHERE, *map(_short, native.source_lines())]
+    recorded: dict[str, Any] = json.loads(native.recorded_memory())
+    about = json.loads(native.describe())
+    work = json.loads(native.recorded_work())
+    times = {one.pop("device"): one for one in work.pop("devices")}
+    for index, device in enumerate(recorded["devices"]):
+        for row in [*device["rows"], *device.get("rows_when_it_ran_out", [])]:
+            row["line"] = lines[row["line"]]
+            row["module"] = modules[row["module"]]
+        for failure in device["failures"]:
+            failure["module"] = modules[failure["module"]]
+            failure["line"] = _short(failure["line"])
+        if index in times:
+            device["time"] = times[index] | work
+        stats = json.loads(native.memory_stats(index))
+        device["device"] = f"{about['kind']}:{index}"
+        # A program may reset the figures of torch.cuda.
+        device["allocated"] = max(stats["allocated_bytes"]["all"]["peak"], device["held"])
+        device["reserved"] = max(stats["reserved_bytes"]["all"]["peak"], device["most_reserved"])
+    missing = json.loads(native.missing_values())
+    return recorded | {
+        "profile": about["profile"]["name"],
+        "memory": about["memory"],
+        "count": about["count"],
+        "missing_values": [{**one, "line": _short(one["line"])} for one in missing],
+    }
+
+
 def start(torch: ModuleType) -> None:
     """Begins the record. Called after torch is imported, and lines are looked for."""
     native = torch._ops.ops.torchport
     native.record_memory()
     native.record_work()
+    _record_snapshot(torch)
     modules = Modules(torch)
     hooks = torch.nn.modules.module
     hooks.register_module_forward_pre_hook(modules.begin)
@@ -127,39 +229,18 @@ def start(torch: ModuleType) -> None:
     sys.excepthook = note
 
     def write() -> None:
-        lines = [NOWHERE, *map(_short, native.source_lines())]
-        recorded = json.loads(native.recorded_memory())
-        for device in recorded["devices"]:
-            for row in device["rows"]:
-                row["line"] = lines[row["line"]]
-                row["module"] = modules.names[row["module"]]
-            for failure in device["failures"]:
-                failure["module"] = modules.names[failure["module"]]
-                failure["line"] = _short(failure["line"])
-        about = json.loads(native.describe())
-        work = json.loads(native.recorded_work())
-        times = {one.pop("device"): one for one in work.pop("devices")}
-        for index, device in enumerate(recorded["devices"]):
-            if index in times:
-                device["time"] = times[index] | work
-            stats = json.loads(native.memory_stats(index))
-            device["device"] = f"{about['kind']}:{index}"
-            device["allocated"] = stats["allocated_bytes"]["all"]["peak"]
-            device["reserved"] = stats["reserved_bytes"]["all"]["peak"]
-        recorded |= {
-            "profile": about["profile"]["name"],
-            "memory": about["memory"],
-            "count": about["count"],
-            "missing_values": [
-                {**one, "line": _short(one["line"])} for one in json.loads(native.missing_values())
-            ],
+        # Each process of the program writes its own.
+        target = Path(os.environ[FILE])
+        target = target.with_name(f"{target.stem}.{os.getpid()}.json")
+        modules.mark_gradients()
+        recorded = _recorded(torch, modules.names) | {
             "seconds": time.monotonic() - began,
             "ended_by": ended_by,
             "changes": changes.applied,
             "ranks": int(os.environ.get(alike_ranks.VARIABLE, "0")),
+            "snapshot": _snapshot(torch, target.with_suffix(".pickle")),
         }
-        target = Path(os.environ[FILE])
-        # Each process of the program writes its own.
-        target.with_name(f"{target.stem}.{os.getpid()}.json").write_text(json.dumps(recorded))
+        # Names that are no text in UTF-8 get question marks.
+        target.write_bytes(json.dumps(recorded, ensure_ascii=False).encode("utf-8", "replace"))
 
     atexit.register(write)

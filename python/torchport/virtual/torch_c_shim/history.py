@@ -100,7 +100,11 @@ class History:
             {"filename": file, "line": line, "name": name}
             for file, line, name in recorded["frames"]
         ]
-        self._tracebacks = [[frames[i] for i in one] for one in recorded["tracebacks"]]
+        # Places are few and events are many: one list for each place keeps a file of them small.
+        known: dict[tuple[int, ...], list[dict[str, Any]]] = {}
+        self._tracebacks = [
+            known.setdefault(tuple(one), [frames[i] for i in one]) for one in recorded["tracebacks"]
+        ]
         self._events = recorded["events"]
         self._live = dict(recorded["live"])
 

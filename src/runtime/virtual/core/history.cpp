@@ -30,6 +30,7 @@ struct Entry {
 
 struct Record {
   std::deque<Entry> events;
+  std::uint64_t dropped = 0;  // older events than those, which were too many
   std::unordered_map<std::uint64_t, Traceback> live;
 };
 
@@ -70,7 +71,10 @@ void note(std::size_t device, const MemoryEvent& event) {
   if (!all.options.events) return;
   if (all.options.context < HistoryContext::kAllocations) traceback = nullptr;
   record.events.push_back({event, now(), std::move(traceback)});
-  if (record.events.size() > all.options.max_entries) record.events.pop_front();
+  if (record.events.size() > all.options.max_entries) {
+    record.events.pop_front();
+    ++record.dropped;
+  }
 }
 
 // Stores each traceback once, however many events share it.
@@ -133,12 +137,21 @@ std::string history(std::int64_t device) {
   return history_of(static_cast<c10::DeviceIndex>(device));
 }
 
+// How many older events of a device were more than the record may have.
+std::int64_t history_dropped(std::int64_t device) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  const auto index = static_cast<std::size_t>(device);
+  if (index >= state().records.size()) return 0;
+  return static_cast<std::int64_t>(state().records[index].dropped);
+}
+
 TORCH_LIBRARY_FRAGMENT(torchport, library) {
   library.def(
       "record_history(bool on, bool events, int context, bool cpp, int max_entries, bool clear) -> "
       "()",
       &record);
   library.def("history(int device) -> str", &history);
+  library.def("history_dropped(int device) -> int", &history_dropped);
 }
 
 }  // namespace
@@ -151,7 +164,7 @@ void record_history(const HistoryOptions& options) {
     state().records.resize(static_cast<std::size_t>(count));
     // As recordHistory() of the real allocator: the trace goes, the lines of what is in use stay.
     if (options.clear || !options.on) {
-      for (Record& record : state().records) record.events.clear();
+      for (Record& record : state().records) record.events.clear(), record.dropped = 0;
     }
   }
   cpp_wanted = options.cpp;

@@ -49,6 +49,22 @@ std::uint64_t charge_unmanaged(DeviceIndex device, std::uint64_t bytes) {
   return *address;
 }
 
+std::uint64_t allocated_on(const device::MemoryStats& stats) {
+  return static_cast<std::uint64_t>(stats.allocated_bytes.of[device::PoolStat::kAll].current);
+}
+
+// Tells the record of memory about a block. A block that is not split is larger than the request
+// after rounding: its size is what was allocated more than `before`.
+void record_block(DeviceIndex device, std::uint64_t address, std::uint64_t bytes,
+                  std::uint64_t before) {
+  const device::MemoryModel& memory = Runtime::get().memory(device);
+  const device::MemoryStats stats = memory.stats();
+  const std::uint64_t after = allocated_on(stats);
+  const std::uint64_t size = after > before ? after - before : 0;
+  record_taken(device, address, std::max(size, memory.round_size(bytes)),
+               static_cast<std::uint64_t>(stats.reserved_bytes.of[device::PoolStat::kAll].current));
+}
+
 // Allocates a block for the device's current stream and returns its address. Raises if there is no
 // room.
 // A graph that is replayed has the memory of its capture, so its work takes none.
@@ -59,14 +75,15 @@ std::uint64_t charge(DeviceIndex device, std::uint64_t bytes) {
   check_possible(bytes);
   if (!caches_memory()) return charge_unmanaged(device, bytes);
   device::OutOfMemory failure;
+  const std::uint64_t before =
+      records_memory() ? allocated_on(Runtime::get().memory(device).stats()) : 0;
   const auto address =
       Runtime::get().memory(device).allocate(bytes, current_stream(device), failure);
   if (!address) {
     if (records_memory()) record_out_of_memory(device, bytes);
     raise_out_of_memory(failure, device);
   }
-  if (records_memory() && *address != 0)
-    record_taken(device, *address, Runtime::get().memory(device).round_size(bytes));
+  if (records_memory() && *address != 0) record_block(device, *address, bytes, before);
   if (streams_are_late()) late::allocated(device, *address, bytes);
   return *address;
 }

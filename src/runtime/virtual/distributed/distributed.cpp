@@ -13,6 +13,7 @@
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/streams.h"
 #include "runtime/virtual/distributed/alike_ranks.h"
+#include "runtime/virtual/planning/memory_record.h"
 #include "runtime/virtual/planning/work_record.h"
 #include "runtime/virtual/watch/late_streams.h"
 #include "runtime/virtual/without_data/meta_aliases.h"
@@ -63,6 +64,7 @@ class CollectiveKernel final : public c10::OperatorKernel {
   explicit CollectiveKernel(c10::SafeKernelFunction kernel) : kernel_(std::move(kernel)) {}
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) const {
+    if (records_memory()) note_buffers(op, *stack);
     if (records_work()) record(op, *stack);
     if (ranks_are_alike()) {  // nothing is sent, and the backend takes tensors of devices
       kernel_.callBoxed(op, keys, stack);
@@ -131,6 +133,11 @@ class CollectiveKernel final : public c10::OperatorKernel {
       if (stack[i].isObject() && is_group(op.schema().arguments()[i - first]))
         stack[i] = alike_group(stack[i].toCustomClass<c10d::ProcessGroup>());
     return lacks;
+  }
+
+  static void note_buffers(const c10::OperatorHandle& op, const Stack& stack) {
+    for (std::size_t i = stack.size() - op.schema().arguments().size(); i < stack.size(); ++i)
+      observer::each_tensor(stack[i], &record_communication);
   }
 
   // Replaces the arguments by aliases. Returns those that are sparse.

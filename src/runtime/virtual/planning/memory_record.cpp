@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <tuple>
-#include <unordered_map>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -16,6 +16,7 @@
 
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/storage.h"
+#include "runtime/virtual/planning/memory_log.h"
 #include "runtime/virtual/watch/source_lines.h"
 
 namespace torchport::vdev {
@@ -26,30 +27,6 @@ std::atomic<bool> memory_is_recorded{false};
 
 namespace {
 
-// What a block holds. The names are those of the report.
-enum class Holds : std::uint8_t {
-  kParameters,
-  kGradients,
-  kOptimizer,
-  kActivations,
-  kBackward,  // gradients of activations, and what is computed again
-  kStep,      // temporary memory of an optimizer's step
-  kWorkspaces,
-  kInputs,  // taken outside of modules, and without gradients
-};
-
-constexpr const char* kNames[] = {"parameters",  "gradients",        "optimizer states",
-                                  "activations", "backward pass",    "optimizer's step",
-                                  "workspaces",  "inputs and others"};
-
-struct Event {
-  std::uint64_t address;
-  std::uint64_t bytes;  // 0: the block at `address` was given back
-  std::int32_t line;
-  std::int32_t module;
-  Holds holds;
-};
-
 struct Failure {
   std::uint64_t bytes;
   std::string line;
@@ -58,13 +35,69 @@ struct Failure {
 
 // What was taken on one device.
 struct DeviceRecord {
-  std::vector<Event> events;
-  std::unordered_map<std::uint64_t, std::size_t> live;  // the event that took the block
-  std::uint64_t held = 0;
-  std::uint64_t most_held = 0;
-  std::size_t at_most = 0;  // how many events there were then
+  MemoryLog log;
   std::vector<Failure> failures;
 };
+
+constexpr std::size_t kMostFailures = 1000;
+
+// Blocks of one purpose, line and module are one row.
+nlohmann::json held_rows(const std::vector<HeldBlock>& blocks) {
+  using Key = std::tuple<std::uint8_t, std::int32_t, std::int32_t>;
+  std::map<Key, std::pair<std::uint64_t, std::uint64_t>> sums;
+  for (const HeldBlock& block : blocks) {
+    auto& [bytes, count] = sums[{static_cast<std::uint8_t>(block.holds), block.line, block.module}];
+    bytes += block.bytes;
+    ++count;
+  }
+  nlohmann::json rows = nlohmann::json::array();
+  for (const auto& [key, sum] : sums)
+    rows.push_back({{"holds", kHoldsNames.at(std::get<0>(key))},
+                    {"line", std::get<1>(key)},
+                    {"module", std::get<2>(key)},
+                    {"bytes", sum.first},
+                    {"blocks", sum.second}});
+  return rows;
+}
+
+// A list for each figure, with an item for each moment.
+nlohmann::json timeline_of(const MemoryLog::Told& told) {
+  nlohmann::json held = nlohmann::json::object();
+  for (std::size_t i = 0; i < kHoldsNames.size(); ++i) {
+    std::vector<std::uint64_t> bytes;
+    for (const MemoryMoment& moment : told.timeline) bytes.push_back(moment.held.at(i));
+    if (std::any_of(bytes.begin(), bytes.end(), [](std::uint64_t one) { return one != 0; }))
+      held[kHoldsNames.at(i)] = bytes;
+  }
+  std::vector<std::uint64_t> at;
+  std::vector<std::uint64_t> allocated;
+  std::vector<std::uint64_t> reserved;
+  for (const MemoryMoment& moment : told.timeline) {
+    at.push_back(moment.event);
+    allocated.push_back(moment.allocated);
+    reserved.push_back(moment.reserved);
+  }
+  return {{"events", told.events}, {"at", at},     {"allocated", allocated},
+          {"reserved", reserved},  {"held", held}, {"peak", told.most.event}};
+}
+
+nlohmann::json described(const DeviceRecord& record) {
+  const MemoryLog::Told told = record.log.told();
+  nlohmann::json failures = nlohmann::json::array();
+  for (const Failure& failure : record.failures)
+    failures.push_back(
+        {{"bytes", failure.bytes}, {"line", failure.line}, {"module", failure.module}});
+  nlohmann::json result = {{"held", told.most.allocated},
+                           {"most_reserved", told.most_reserved},
+                           {"rows", held_rows(told.at_most)},
+                           {"timeline", timeline_of(told)},
+                           {"failures", failures}};
+  if (told.ran_out_at) {
+    result["timeline"]["ran_out"] = *told.ran_out_at;
+    result["rows_when_it_ran_out"] = held_rows(told.at_ran_out);
+  }
+  return result;
+}
 
 thread_local bool takes_workspace = false;
 
@@ -75,46 +108,43 @@ class Record {
     return *one;
   }
 
-  void taken(c10::DeviceIndex device, std::uint64_t address, std::uint64_t bytes) {
+  void taken(c10::DeviceIndex device, std::uint64_t address, std::uint64_t bytes,
+             std::uint64_t reserved) {
     const auto line = static_cast<std::int32_t>(source_line());
     const Holds holds = holds_now();
     const std::scoped_lock lock(mutex_);
-    DeviceRecord& record = of(device);
-    if (record.events.size() >= kMostEvents) {
-      is_cut_ = true;
-      return;
-    }
-    record.live[address] = record.events.size();
-    record.events.push_back({address, bytes, line, module_, holds});
-    record.held += bytes;
-    if (record.held <= record.most_held) return;
-    record.most_held = record.held;
-    record.at_most = record.events.size();
+    of(device).log.taken(address, {bytes, line, module_, holds}, reserved);
   }
 
   void given_back(c10::DeviceIndex device, std::uint64_t address) {
     const std::scoped_lock lock(mutex_);
-    DeviceRecord& record = of(device);
-    const auto found = record.live.find(address);
-    if (found == record.live.end()) return;
-    record.held -= record.events[found->second].bytes;
-    record.live.erase(found);
-    record.events.push_back({address, 0, 0, 0, Holds::kInputs});
+    of(device).log.given_back(address);
   }
 
   void out_of_memory(c10::DeviceIndex device, std::uint64_t bytes) {
     std::string line = source_place();
     const std::scoped_lock lock(mutex_);
-    of(device).failures.push_back({bytes, std::move(line), module_});
+    DeviceRecord& record = of(device);
+    record.log.ran_out();
+    if (record.failures.size() < kMostFailures)
+      record.failures.push_back({bytes, std::move(line), module_});
   }
 
   void mark(const at::Tensor& tensor, Holds holds) {
-    if (!tensor.defined() || !is_virtual(tensor.device()) || !tensor.has_storage()) return;
-    const std::uint64_t address = block_address(*tensor.storage().unsafeGetStorageImpl());
+    const std::uint64_t address = address_of(tensor);
+    if (address == 0) return;
     const std::scoped_lock lock(mutex_);
-    DeviceRecord& record = of(tensor.device().index());
-    const auto found = record.live.find(address);
-    if (found != record.live.end()) record.events[found->second].holds = holds;
+    of(tensor.device().index()).log.mark(address, holds);
+  }
+
+  void communicates(const at::Tensor& tensor) {
+    const std::uint64_t address = address_of(tensor);
+    if (address == 0) return;
+    const std::scoped_lock lock(mutex_);
+    MemoryLog& log = of(tensor.device().index()).log;
+    const std::optional<Holds> holds = log.holds(address);
+    if (holds == Holds::kInputs || holds == Holds::kBackward)
+      log.mark(address, Holds::kCommunication);
   }
 
   void enter_module(std::int64_t module) {
@@ -126,13 +156,11 @@ class Record {
   std::string json() {
     const std::scoped_lock lock(mutex_);
     nlohmann::json devices = nlohmann::json::array();
-    for (DeviceRecord& record : devices_) devices.push_back(described(record));
-    return nlohmann::json{{"devices", devices}, {"cut", is_cut_}}.dump();
+    for (const DeviceRecord& record : devices_) devices.push_back(described(record));
+    return nlohmann::json{{"devices", devices}, {"cut", false}}.dump();
   }
 
  private:
-  static constexpr std::size_t kMostEvents = 50'000'000;
-
   DeviceRecord& of(c10::DeviceIndex device) {
     const auto at = static_cast<std::size_t>(static_cast<unsigned char>(device));
     if (devices_.size() <= at) devices_.resize(at + 1);
@@ -146,43 +174,16 @@ class Record {
     return at::GradMode::is_enabled() && module_ != 0 ? Holds::kActivations : Holds::kInputs;
   }
 
-  // Who held the device's memory when it held most.
-  static nlohmann::json described(const DeviceRecord& record) {
-    std::unordered_map<std::uint64_t, const Event*> live;
-    for (std::size_t i = 0; i < record.at_most; ++i) {
-      const Event& event = record.events[i];
-      if (event.bytes == 0)
-        live.erase(event.address);
-      else
-        live[event.address] = &event;
-    }
-    using Key = std::tuple<std::uint8_t, std::int32_t, std::int32_t>;
-    std::map<Key, std::pair<std::uint64_t, std::uint64_t>> sums;
-    for (const auto& [address, event] : live) {
-      auto& [bytes, blocks] =
-          sums[{static_cast<std::uint8_t>(event->holds), event->line, event->module}];
-      bytes += event->bytes;
-      ++blocks;
-    }
-    nlohmann::json rows = nlohmann::json::array();
-    for (const auto& [key, sum] : sums)
-      rows.push_back({{"holds", kNames[std::get<0>(key)]},
-                      {"line", std::get<1>(key)},
-                      {"module", std::get<2>(key)},
-                      {"bytes", sum.first},
-                      {"blocks", sum.second}});
-    nlohmann::json failures = nlohmann::json::array();
-    for (const Failure& failure : record.failures)
-      failures.push_back(
-          {{"bytes", failure.bytes}, {"line", failure.line}, {"module", failure.module}});
-    return {{"held", record.most_held}, {"rows", rows}, {"failures", failures}};
+  // The address of a tensor's block; 0 if it has none.
+  static std::uint64_t address_of(const at::Tensor& tensor) {
+    if (!tensor.defined() || !is_virtual(tensor.device()) || !tensor.has_storage()) return 0;
+    return block_address(*tensor.storage().unsafeGetStorageImpl());
   }
 
   std::mutex mutex_;
   std::vector<DeviceRecord> devices_;
   std::int32_t module_ = 0;
   std::atomic<bool> steps_{false};
-  bool is_cut_ = false;
 };
 
 void start() {
@@ -190,11 +191,11 @@ void start() {
 }
 
 void mark(const std::vector<at::Tensor>& tensors, const std::string& holds) {
-  const auto* const found = std::find_if(std::begin(kNames), std::end(kNames),
+  const auto* const found = std::find_if(std::begin(kHoldsNames), std::end(kHoldsNames),
                                          [&](const char* name) { return holds == name; });
-  TORCH_CHECK(found != std::end(kNames), "torchport: no memory is called ", holds);
+  TORCH_CHECK(found != std::end(kHoldsNames), "torchport: no memory is called ", holds);
   for (const at::Tensor& tensor : tensors)
-    Record::get().mark(tensor, static_cast<Holds>(found - std::begin(kNames)));
+    Record::get().mark(tensor, static_cast<Holds>(found - std::begin(kHoldsNames)));
 }
 
 TORCH_LIBRARY_FRAGMENT(torchport, library) {
@@ -209,8 +210,9 @@ TORCH_LIBRARY_FRAGMENT(torchport, library) {
 
 }  // namespace
 
-void record_taken(c10::DeviceIndex device, std::uint64_t address, std::uint64_t bytes) {
-  Record::get().taken(device, address, bytes);
+void record_taken(c10::DeviceIndex device, std::uint64_t address, std::uint64_t bytes,
+                  std::uint64_t reserved) {
+  Record::get().taken(device, address, bytes, reserved);
 }
 
 void record_given_back(c10::DeviceIndex device, std::uint64_t address) {
@@ -219,6 +221,10 @@ void record_given_back(c10::DeviceIndex device, std::uint64_t address) {
 
 void record_out_of_memory(c10::DeviceIndex device, std::uint64_t bytes) {
   Record::get().out_of_memory(device, bytes);
+}
+
+void record_communication(const at::Tensor& tensor) {
+  Record::get().communicates(tensor);
 }
 
 TakesWorkspace::TakesWorkspace() : before_(takes_workspace) {

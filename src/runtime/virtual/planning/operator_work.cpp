@@ -124,6 +124,7 @@ ArithmeticOf arithmetic_of(const c10::OperatorName& name) {
       {"aten::baddbmm", &of_product<1>},
       {"aten::baddbmm.out", &of_product<1>},
       {"aten::baddbmm_", &of_product<1>},
+      {"aten::_convolution", &of_convolution<6>},
       {"aten::convolution", &of_convolution<6>},
       {"aten::convolution_overrideable", &of_convolution<6>},
       {"aten::cudnn_convolution", &of_convolution<0>},

@@ -1,12 +1,12 @@
 // Writes one self-contained page for people who do not work in a terminal: the score, what blocks
 // each device, where, and the source with its findings.
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "page/page.h"
 #include "source/report/portability.h"
 #include "source/report/report.h"
 #include "source/rules/registry.h"
@@ -14,12 +14,6 @@
 namespace torchport::report {
 
 namespace {
-
-// The frame and the colours of every page of torchport (python/torchport/_pages), with places for a
-// title, the page's own style and its body.
-constexpr std::string_view kFrame =
-#include "page_frame.inc"
-    ;
 
 constexpr std::string_view kStyle = R"css(
 .top{display:flex;gap:20px 28px;align-items:center;flex-wrap:wrap;margin-top:18px}
@@ -37,42 +31,8 @@ pre>.note.w{border-color:var(--warn)}
 @media(max-width:600px){pre>span{padding-left:52px}pre>.note{padding-left:17px}}
 )css";
 
-// Puts the texts into the places of the frame. A text is not searched for further places.
-std::string framed(std::string_view title, std::string_view style, std::string_view body) {
-  const std::array<std::pair<std::string_view, std::string_view>, 3> places = {
-      {{"{{ title }}", title}, {"{{ style }}", style}, {"{{ body }}", body}}};
-  std::string page;
-  std::string_view rest = kFrame;
-  for (const auto& [place, text] : places) {
-    const std::size_t at = rest.find(place);
-    page += rest.substr(0, at);
-    page += text;
-    rest.remove_prefix(at + place.size());
-  }
-  return page.append(rest);
-}
-
 std::string escape(std::string_view text) {
-  std::string result;
-  for (const char c : printable(text)) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += static_cast<unsigned char>(c) < 0x20U && c != '\t' ? ' ' : c;
-    }
-  }
-  return result;
+  return page::escape(printable(text));
 }
 
 // Turns `code` in messages into <code>.
@@ -264,7 +224,7 @@ std::string render(const Input& input) {
                           p.line > 0 ? fmt::format(":{}", p.line) : "", escape(p.message));
     html += "</ul>\n";
   }
-  return framed("torchport check: portability report", kStyle, html);
+  return page::framed("torchport check: portability report", kStyle, html);
 }
 
 const FormatRegistration kRegistered{{"html", "one page with the annotated source", &render}};
