@@ -67,7 +67,7 @@ struct Device {
   std::uint64_t reserved = 0;
   std::vector<Row> rows;  // when most was allocated; the largest first
   std::vector<Failure> failures;
-  Time time;
+  Time time{};
   Timeline timeline{};
   std::vector<Row> rows_when_it_ran_out{};  // at the first failure; the largest first
 };

@@ -120,7 +120,8 @@ class Changes:
 
         if not dist.is_initialized():
             size = int(os.environ[alike_ranks.VARIABLE])
-            dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=size)
+            store = dist.HashStore()  # type: ignore[attr-defined]
+            dist.init_process_group("nccl", store=store, rank=0, world_size=size)
         elif not self.applied["shard"]:
             raise RuntimeError(
                 "torchport: the program is distributed by itself: plan it with --ranks"
@@ -198,7 +199,7 @@ def _change_optimizers(changes: Changes, torch: ModuleType) -> None:
     def changed(self: Any, params: Any, defaults: Any) -> None:
         begin(self, changes.parameters(params), defaults)
 
-    Optimizer.__init__ = changed
+    Optimizer.__init__ = changed  # type: ignore[method-assign]
     for name in changes.names:
         if name in OPTIMIZERS:
             _replace_optimizers(changes, name, getattr(torch.optim, OPTIMIZERS[name]), Optimizer)

@@ -128,9 +128,9 @@ class WorkRecord {
   // What kernels reach at worst of the peaks, and what the host takes to start an operator from
   // Python, in seconds: set by the programs that docs/plan.md names, on an H100.
   static constexpr double kLeastOfPeak = 0.3;
-  static constexpr double kLeastOfBandwidth = 0.5;
+  static constexpr double kLeastOfBandwidth = 0.4;
   static constexpr double kFastStart = 3e-6;
-  static constexpr double kSlowStart = 30e-6;
+  static constexpr double kSlowStart = 100e-6;
 
   static nlohmann::json described(c10::DeviceIndex device, const Work& work) {
     const auto count = static_cast<double>(work.operators);
