@@ -184,9 +184,9 @@ void record_collective(const std::string& name, c10::DeviceIndex device, std::ui
   // What crosses a link in a ring: github.com/NVIDIA/nccl-tests, doc/PERFORMANCE.md.
   const double share = static_cast<double>(ranks - 1) / ranks;
   const bool both_ways = name.find("allreduce") != std::string::npos;
-  const bool is_copy =
-      name.find("broadcast") != std::string::npos || name.find("send") != std::string::npos ||
-      name.find("recv") != std::string::npos || name.find("reduce_") == name.size() - 7;
+  const bool is_copy = name.find("broadcast") != std::string::npos ||
+                       name.find("send") != std::string::npos ||
+                       name.find("recv") != std::string::npos || name.ends_with("::reduce_");
   const double crosses = is_copy ? 1 : both_ways ? 2 * share : share;
   WorkRecord::get().add_collective(device, crosses * static_cast<double>(bytes));
 }
