@@ -127,7 +127,9 @@ std::vector<std::uint64_t> ticks(double top) {
   double step = unit * std::pow(10, std::floor(std::log10(top / unit)));
   while (top / step < 3) step /= 2;
   std::vector<std::uint64_t> result;
-  for (double at = 0; at <= top; at += step) result.push_back(static_cast<std::uint64_t>(at));
+  const auto count = static_cast<std::size_t>(top / step);
+  for (std::size_t i = 0; i <= count; ++i)
+    result.push_back(static_cast<std::uint64_t>(static_cast<double>(i) * step));
   return result;
 }
 
@@ -135,7 +137,7 @@ std::string tick_name(std::uint64_t bytes, std::uint64_t largest) {
   std::uint64_t unit = 1;
   std::size_t power = 0;
   constexpr std::array<std::string_view, 6> kUnits = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};
-  for (; largest / unit >= 2 * 1024 && power + 1 < kUnits.size(); ++power) unit *= 1024;
+  for (; largest / unit >= 2048 && power + 1 < kUnits.size(); ++power) unit *= 1024;
   return fmt::format("{:.4g} {}", static_cast<double>(bytes) / static_cast<double>(unit),
                      kUnits.at(power));
 }

@@ -52,7 +52,7 @@ TEST_CASE("a profile of one's own has its path in the spec, also with commas and
   const auto spec = parse_spec("cuda:2,profile=" + escaped);
   REQUIRE(spec.has_value());
   CHECK(spec->profile->file == path);
-  CHECK(spec->memory == 3 * 1024 * kMiB);
+  CHECK(spec->memory == 3072 * kMiB);
   const auto again = parse_spec(spec->text());
   REQUIRE(again.has_value());
   CHECK(again->profile == spec->profile);

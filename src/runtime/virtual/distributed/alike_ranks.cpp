@@ -323,8 +323,8 @@ TORCH_LIBRARY_FRAGMENT(torchport, library) {
 }  // namespace
 
 bool ranks_are_alike() {
-  static const bool alike = std::getenv("TORCHPORT_RANKS") != nullptr;
-  return alike;
+  static const bool kAlike = std::getenv("TORCHPORT_RANKS") != nullptr;
+  return kAlike;
 }
 
 c10::intrusive_ptr<c10d::ProcessGroup> alike_group(

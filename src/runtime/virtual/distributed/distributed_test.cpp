@@ -45,16 +45,16 @@ class WorkThreads {
  public:
   WorkThreads() = default;
   ~WorkThreads() {
-    for (std::thread& thread : threads_) thread.join();
-    threads_.clear();
+    for (std::thread& thread : threads) thread.join();
+    threads.clear();
   }
   WorkThreads(const WorkThreads&) = delete;
   WorkThreads& operator=(const WorkThreads&) = delete;
 
-  static void start(std::function<void()> body) { threads_.emplace_back(std::move(body)); }
+  static void start(std::function<void()> body) { threads.emplace_back(std::move(body)); }
 
  private:
-  static inline thread_local std::vector<std::thread> threads_;
+  static inline thread_local std::vector<std::thread> threads;
 };
 
 // A work that another thread ends, as a backend's own thread does.
