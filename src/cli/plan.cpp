@@ -147,7 +147,7 @@ int run(const PlanOptions& options, std::vector<std::string> rest) {
               "torchrun --nproc-per-node 8 train.py`"));
   for (const std::string& profile : options.profiles) {
     const std::string devices = options.devices.empty() ? "cuda:1" : options.devices;
-    const auto spec = device::parse_spec(devices + ",profile=" + profile);
+    const auto spec = device::parse_spec(fmt::format("{},profile={}", devices, profile));
     if (!spec) return fail(spec.error());
   }
   const bool many = options.profiles.size() > 1 || !options.search.empty() ||

@@ -43,7 +43,7 @@ base::Result<std::vector<plan::Card>> cards_of(const PlanOptions& options) {
     cards.push_back({name, profile.memory, profile.major * 10 + profile.minor});
   };
   for (const std::string& name : options.profiles) {
-    const auto one = device::parse_spec(devices + ",profile=" + name);
+    const auto one = device::parse_spec(fmt::format("{},profile={}", devices, name));
     if (!one) return tl::unexpected<base::Error>(one.error());
     add(name, *one->profile);
   }
