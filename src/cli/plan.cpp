@@ -30,11 +30,6 @@ namespace torchport::cli {
 
 namespace {
 
-int fail(const base::Error& error) {
-  print_error(error);
-  return error.code == base::ErrorCode::kUsage ? kUsageError : kInternalError;
-}
-
 base::Error usage(std::string message) {
   return {base::ErrorCode::kUsage, std::move(message), {}, 0};
 }
@@ -146,8 +141,8 @@ int run(const PlanOptions& options, std::vector<std::string> rest) {
         usage("nothing to plan; write `torchport plan train.py` or `torchport plan -- "
               "torchrun --nproc-per-node 8 train.py`"));
   for (const std::string& profile : options.profiles) {
-    const std::string devices = options.devices.empty() ? "cuda:1" : options.devices;
-    const auto spec = device::parse_spec(fmt::format("{},profile={}", devices, profile));
+    const auto spec =
+        device::parse_spec(fmt::format("{},profile={}", devices_of(options), profile));
     if (!spec) return fail(spec.error());
   }
   const bool many = options.profiles.size() > 1 || !options.search.empty() ||

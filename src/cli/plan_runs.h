@@ -25,6 +25,11 @@ struct PlanOptions {
   std::string page;      // the report as HTML
 };
 
+// The devices that the options name, or one of CUDA.
+[[nodiscard]] inline std::string devices_of(const PlanOptions& options) {
+  return options.devices.empty() ? "cuda:1" : options.devices;
+}
+
 // Runs the program and reads what its processes wrote. `rest` are the words after the options, as
 // `torchport run` takes them. The program's output is not shown if `quiet`. `variables` stay set.
 [[nodiscard]] base::Result<plan::Plan> run_once(

@@ -20,14 +20,9 @@ namespace torchport::cli {
 
 namespace {
 
-int refuse(const base::Error& error) {
-  print_error(error);
-  return error.code == base::ErrorCode::kUsage ? kUsageError : kInternalError;
-}
-
 // The profiles that were asked for, or all of the kind.
 base::Result<std::vector<plan::Card>> cards_of(const PlanOptions& options) {
-  const std::string devices = options.devices.empty() ? "cuda:1" : options.devices;
+  const std::string devices = devices_of(options);
   const auto spec = device::parse_spec(devices);
   if (!spec) return tl::unexpected<base::Error>(spec.error());
   if (spec->description == nullptr)
@@ -119,11 +114,11 @@ nlohmann::ordered_json json_of(const std::optional<plan::Card>& card) {
 
 int plan_smallest(const PlanOptions& options, const std::vector<std::string>& rest) {
   auto cards = cards_of(options);
-  if (!cards) return refuse(cards.error());
+  if (!cards) return fail(cards.error());
   Trials trials(options, rest);
   const auto smallest =
       plan::find_smallest(std::move(*cards), [&](const plan::Card& card) { return trials(card); });
-  if (!smallest) return refuse(smallest.error());
+  if (!smallest) return fail(smallest.error());
   if (options.format == "json") {
     const nlohmann::ordered_json all = {{"smallest", json_of(smallest->found)},
                                         {"too_small", json_of(smallest->too_small)},

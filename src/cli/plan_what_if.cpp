@@ -62,41 +62,50 @@ int count_after(std::string_view word, std::string_view name) {
   return *end == '\0' && count >= 1 && count <= (1 << 20) ? static_cast<int>(count) : 0;
 }
 
+// Takes one word of a case. Returns whether it is one.
+bool take(Case& tried, std::string_view word) {
+  if (word.starts_with("shard:")) {
+    tried.shards = count_after(word, "shard");
+    tried.changes.emplace_back("shard");
+    return tried.shards > 0;
+  }
+  if (word.starts_with("ranks:")) {
+    tried.ranks = count_after(word, "ranks");
+    return tried.ranks > 0;
+  }
+  if (is_change(word) && word != "shard") {
+    tried.changes.emplace_back(word);
+    return true;
+  }
+  if (word.find(':') != std::string_view::npos && device::parse_spec(word)) {
+    tried.devices = word;
+    return true;
+  }
+  tried.profile = word;
+  return device::parse_spec(fmt::format("cuda:1,profile={}", word)).has_value();
+}
+
+base::Error nothing_to_try(std::string_view word) {
+  std::string known;
+  for (const Change& change : kChanges)
+    known += fmt::format("\n  {:<14} {}", change.name == "shard" ? "shard:N" : change.name,
+                         change.explanation);
+  return {
+      base::ErrorCode::kUsage,
+      fmt::format("--what-if: {} is nothing to try; write `all`, or some of these, with commas "
+                  "between them, and `+` between those that belong together:{}\n  {:<14} {}\n"
+                  "  {:<14} {}\n  {:<14} {}",
+                  word.empty() ? "\"\"" : word, known, "ranks:N", "one process stands for N ranks",
+                  "KIND:N", "N devices, e.g. cuda:8", "PROFILE", "another device, e.g. h100-80g"),
+      {},
+      0};
+}
+
 base::Result<Case> parse_case(std::string_view text) {
   Case result;
   result.name = text;
-  for (const std::string_view word : base::split(text, '+')) {
-    const auto spec = [&](const std::string& words) { return device::parse_spec(words); };
-    if (word.starts_with("shard:")) {
-      result.shards = count_after(word, "shard");
-      if (result.shards > 0) result.changes.emplace_back("shard");
-    } else if (word.starts_with("ranks:")) {
-      result.ranks = count_after(word, "ranks");
-    } else if (is_change(word) && word != "shard") {
-      result.changes.emplace_back(word);
-      continue;
-    } else if (word.find(':') != std::string_view::npos && spec(std::string(word))) {
-      result.devices = word;
-      continue;
-    } else if (spec("cuda:1,profile=" + std::string(word))) {
-      result.profile = word;
-      continue;
-    }
-    if (result.shards == 0 && result.ranks == 0) {
-      std::string known;
-      for (const Change& change : kChanges)
-        known += fmt::format("\n  {:<14} {}", change.name == "shard" ? "shard:N" : change.name,
-                             change.explanation);
-      return base::fail(
-          base::ErrorCode::kUsage,
-          fmt::format("--what-if: {} is nothing to try; write `all`, or some of these, with commas "
-                      "between them, and `+` between those that belong together:{}\n  {:<14} {}\n"
-                      "  {:<14} {}\n  {:<14} {}",
-                      word.empty() ? "\"\"" : word, known, "ranks:N",
-                      "one process stands for N ranks", "KIND:N", "N devices, e.g. cuda:8",
-                      "PROFILE", "another device, e.g. h100-80g"));
-    }
-  }
+  for (const std::string_view word : base::split(text, '+'))
+    if (!take(result, word)) return tl::unexpected<base::Error>(nothing_to_try(word));
   return result;
 }
 
@@ -135,10 +144,7 @@ int what_if(const PlanOptions& options, const std::string& profile,
   const std::string asked = options.what_if == "all" ? std::string(kAll) : options.what_if;
   for (const std::string_view text : base::split(asked, ',')) {
     auto one = parse_case(text);
-    if (!one) {
-      print_error(one.error());
-      return kUsageError;
-    }
+    if (!one) return fail(one.error());
     cases.push_back(std::move(*one));
   }
   plan::Alternatives alternatives;
@@ -147,10 +153,7 @@ int what_if(const PlanOptions& options, const std::string& profile,
   if (as_text) fmt::print("{}", plan::alternatives_heading());
   for (const Case& tried : cases) {
     auto plan = try_case(options, tried, profile, rest);
-    if (!plan) {
-      print_error(plan.error());
-      return plan.error().code == base::ErrorCode::kUsage ? kUsageError : kInternalError;
-    }
+    if (!plan) return fail(plan.error());
     plan::Alternative alternative{tried.name, not_done(tried, *plan), std::move(*plan)};
     one_fits = one_fits ||
                (alternative.not_done.empty() && alternative.plan.verdict() == plan::Verdict::kFits);

@@ -39,11 +39,6 @@ struct ProvedRun {
   std::string script;
 };
 
-int fail(const base::Error& error) {
-  print_error(error);
-  return error.code == base::ErrorCode::kUsage ? kUsageError : kInternalError;
-}
-
 std::string place_name(const std::string& devices) {
   if (devices == "none") return "no accelerator";
   return "virtual " + devices;

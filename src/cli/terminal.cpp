@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "cli/command.h"
 #include "source/report/report.h"
 
 namespace torchport::cli {
@@ -32,6 +33,11 @@ void print_error(const base::Error& error) {
   std::string place = report::one_line(error.path);
   if (!place.empty()) place += error.line > 0 ? fmt::format(":{}: ", error.line) : ": ";
   fmt::print(stderr, "torchport: {}{}\n", place, report::printable(error.message));
+}
+
+int fail(const base::Error& error) {
+  print_error(error);
+  return error.code == base::ErrorCode::kUsage ? kUsageError : kInternalError;
 }
 
 void print_row(std::FILE* to, std::string_view name, std::string_view value) {

@@ -18,6 +18,9 @@ namespace torchport::cli {
 // Prints an error as "torchport: path:line: message" to stderr.
 void print_error(const base::Error& error);
 
+// Prints an error. Returns the exit code: kUsageError of kUsage, kInternalError of others.
+int fail(const base::Error& error);
+
 // Prints "  torch        2.13.0+cpu"; prints nothing if there is no value.
 void print_row(std::FILE* to, std::string_view name, std::string_view value);
 

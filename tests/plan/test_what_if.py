@@ -137,9 +137,21 @@ def test_a_distributed_program_is_not_sharded_again(program: Path) -> None:
 
 @pytest.mark.parametrize(
     "asked",
-    ["", "checkpoint", "shard", "shard:", "shard:0", "shard:x", "ranks:-1", "sgd,,loop", "+"],
+    [
+        ",",
+        "checkpoint",
+        "shard",
+        "shard:",
+        "shard:0",
+        "shard:x",
+        "ranks:-1",
+        "sgd,,loop",
+        "+",
+        "shard:2+nothing",
+        "ranks:4+shard:x",
+    ],
 )
 def test_a_change_that_is_none(asked: str, program: Path) -> None:
-    run = torchport("plan", "--what-if", f"{asked},", program)
+    run = torchport("plan", "--what-if", asked, program)
     assert run.returncode == 2
     assert "is nothing to try; write `all`" in run.stderr
