@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/terminal.h"
 #include "devices/device_kind.h"
+#include "devices/profiles/profile_file.h"
 
 namespace torchport::cli {
 
@@ -22,18 +23,6 @@ struct DevicesOptions {
   std::string format = "text";
   bool profiles = false;
 };
-
-std::string_view report_name(devices::MemoryReport report) {
-  switch (report) {
-    case devices::MemoryReport::kRuntime:
-      return "runtime";
-    case devices::MemoryReport::kDriver:
-      return "driver";
-    case devices::MemoryReport::kNominal:
-      break;
-  }
-  return "nominal";
-}
 
 std::string capability_of(const devices::Profile& profile) {
   return profile.major == 0 ? std::string("-") : fmt::format("{}.{}", profile.major, profile.minor);
@@ -54,7 +43,7 @@ nlohmann::ordered_json json_of(const devices::DeviceKind& kind, const devices::P
           {"name", profile.name},
           {"device_name", profile.device_name},
           {"memory", profile.memory},
-          {"memory_report", report_name(profile.memory_report)},
+          {"memory_report", devices::name_of(profile.memory_report)},
           {"nominal_memory", profile.nominal_memory},
           {"capability", capability_of(profile)},
           {"multiprocessors", profile.multiprocessors},

@@ -83,7 +83,6 @@ Device device_of(const nlohmann::json& told) {
 void add(Plan& plan, const nlohmann::json& told, const std::filesystem::path& folder) {
   plan.profile = told.at("profile");
   plan.memory = told.at("memory");
-  plan.is_cut = plan.is_cut || told.at("cut").get<bool>();
   plan.seconds = std::max(plan.seconds, told.at("seconds").get<double>());
   for (const auto& one : told.at("devices")) {
     if (one.at("allocated").get<std::uint64_t>() == 0 && one.at("failures").empty()) continue;

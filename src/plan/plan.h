@@ -105,7 +105,6 @@ struct Plan {
   int processes = 0;
   std::map<std::string, std::int64_t> changes;  // of --what-if: how often each was made
   int ranks = 0;        // one process stands for so many that are assumed to be alike; 0 if none do
-  bool is_cut = false;  // the record was too long and has not all
   std::vector<Snapshot> snapshots{};
   std::string notes{};  // lines about files that were written
 

@@ -12,7 +12,7 @@ namespace torchport::plan {
 namespace {
 
 constexpr const char* kProcess = R"({
-  "profile": "NVIDIA T4", "memory": 16106127360, "count": 2, "cut": false, "seconds": 1.5,
+  "profile": "NVIDIA T4", "memory": 16106127360, "count": 2, "seconds": 1.5,
   "devices": [
     {"device": "cuda:0", "allocated": 3072, "reserved": %RESERVED%, "held": 3072,
      "rows": [

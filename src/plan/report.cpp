@@ -212,7 +212,6 @@ std::string as_text(const Plan& plan) {
   for (const AlikeDevices& one : alike_devices(plan))
     text += device_text(plan, *one.device, one.names);
   text += missing_text(plan);
-  if (plan.is_cut) text += "\nthe record of memory was too long and does not have all of it\n";
   if (!plan.notes.empty()) text += "\n" + plan.notes;
   return text;
 }

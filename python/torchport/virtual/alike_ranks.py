@@ -19,6 +19,17 @@ def wanted() -> bool:
     return VARIABLE in os.environ
 
 
+def instances_by_name(torch: ModuleType, name: str) -> type:
+    """A metaclass: what isinstance() says are backends of this name. All are of one C++ class."""
+    c10d = torch._C._distributed_c10d
+
+    class ByName(type):
+        def __instancecheck__(cls, one: Any) -> bool:
+            return isinstance(one, c10d.Backend) and one.name() == name
+
+    return ByName
+
+
 def backend(torch: ModuleType, name: str, store: Any, rank: int, size: int) -> Any:
     """Makes the backend ``name`` of ``size`` ranks, of which this process is ``rank``."""
     c10d = torch._C._distributed_c10d
@@ -33,28 +44,19 @@ def replace(torch: ModuleType) -> None:
     c10d = torch._C._distributed_c10d
     gloo = c10d.ProcessGroupGloo
 
-    class Meta(type):
-        def __instancecheck__(cls, one: Any) -> bool:
-            return isinstance(one, c10d.Backend) and one.name() == "gloo"
-
-    class ProcessGroupGloo(metaclass=Meta):
+    class ProcessGroupGloo(metaclass=instances_by_name(torch, "gloo")):  # type: ignore[metaclass]
         _Options = getattr(gloo, "_Options", None)
         Options = getattr(gloo, "Options", _Options)
 
         def __new__(cls, store: Any, rank: int, size: int, *_: Any, **__: Any) -> Any:
             return backend(torch, "gloo", store, rank, size)
 
-    class TCPStore:
-        def __new__(cls, *_: Any, **__: Any) -> Any:
-            return c10d.HashStore()
-
-    class FileStore:
+    class StoreOfOne:
         def __new__(cls, *_: Any, **__: Any) -> Any:
             return c10d.HashStore()
 
     c10d.ProcessGroupGloo = ProcessGroupGloo
-    c10d.TCPStore = TCPStore
-    c10d.FileStore = FileStore
+    c10d.TCPStore = c10d.FileStore = StoreOfOne
     # A backend of gloo has options that C++ gives to no other.
     if not hasattr(c10d.Backend, "options"):
         c10d.Backend.options = property(

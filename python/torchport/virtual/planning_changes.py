@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from types import ModuleType
 from typing import Any
@@ -18,30 +18,22 @@ from torchport.virtual import alike_ranks
 
 VARIABLE = "TORCHPORT_CHANGES"
 OPTIMIZERS = {"sgd": "SGD", "adafactor": "Adafactor"}
-NAMES = ("checkpointing", "autocast", "bfloat16", *OPTIMIZERS, "loop", "shard")
 
 
 def wanted() -> list[str]:
     return [name for name in os.environ.get(VARIABLE, "").split("+") if name]
 
 
-def blocks(root: Any, torch: ModuleType) -> Iterator[Any]:
-    """The modules that a model repeats: members of a list that are of one class, the outermost."""
+def blocks(modules: Iterable[Any], torch: ModuleType) -> Iterator[Any]:
+    """The modules that models repeat: members of a list that are of one class, the outermost."""
     lists = (torch.nn.ModuleList, torch.nn.Sequential)
-    for child in root.children():
-        members = list(child.children()) if isinstance(child, lists) else []
+    for module in modules:
+        members = list(module.children()) if isinstance(module, lists) else []
         alike = len(members) > 1 and len({type(one) for one in members}) == 1
         if alike and all(next(one.parameters(), None) is not None for one in members):
             yield from members
         else:
-            yield from blocks(child, torch)
-
-
-def _members_or_blocks(root: Any, torch: ModuleType) -> list[Any]:
-    """The same, of a model that is itself a list."""
-    holder = torch.nn.Module()
-    holder.add_module("root", root)
-    return list(blocks(holder, torch))
+            yield from blocks(module.children(), torch)
 
 
 class Changes:
@@ -68,7 +60,7 @@ class Changes:
         if "shard" in self.names:
             self._shard(root)
         if "checkpointing" in self.names:
-            for block in _members_or_blocks(root, self.torch):
+            for block in list(blocks([root], self.torch)):
                 self._checkpoint(block)
 
     def call(self, call: Any, module: Any, args: Any, kwargs: Any) -> Any:
@@ -126,7 +118,7 @@ class Changes:
             raise RuntimeError(
                 "torchport: the program is distributed by itself: plan it with --ranks"
             )
-        for block in _members_or_blocks(root, self.torch):
+        for block in list(blocks([root], self.torch)):
             fully_shard(block)
         fully_shard(root)
         self.applied["shard"] += 1

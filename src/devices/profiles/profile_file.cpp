@@ -224,16 +224,11 @@ void read_memory(Reader& keys, Profile& profile) {
   keys.size("nominal-memory", profile.nominal_memory, 1024 * kTiB);
   std::string report = "runtime";
   keys.text("memory-report", report);
-  static constexpr std::array<std::pair<std::string_view, MemoryReport>, 3> kReports{
-      {{"runtime", MemoryReport::kRuntime},
-       {"driver", MemoryReport::kDriver},
-       {"nominal", MemoryReport::kNominal}}};
-  const auto* const found = std::find_if(kReports.begin(), kReports.end(),
-                                         [&](const auto& one) { return one.first == report; });
-  if (found == kReports.end())
+  const auto* const found = std::find(kMemoryReports.begin(), kMemoryReports.end(), report);
+  if (found == kMemoryReports.end())
     keys.fail_at("memory-report", R"("memory-report" must be "runtime", "driver" or "nominal")");
   else
-    profile.memory_report = found->second;
+    profile.memory_report = static_cast<MemoryReport>(found - kMemoryReports.begin());
 }
 
 // Two transfers in a cycle, as of all memory that is named by its clock.

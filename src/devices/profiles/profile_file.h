@@ -14,6 +14,8 @@
 // docs/device-profiles.md lists all keys.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,6 +24,12 @@
 #include "devices/profile.h"
 
 namespace torchport::devices {
+
+// What "memory-report" may be, by MemoryReport.
+inline constexpr std::array<std::string_view, 3> kMemoryReports = {"runtime", "driver", "nominal"};
+[[nodiscard]] constexpr std::string_view name_of(MemoryReport report) {
+  return kMemoryReports.at(static_cast<std::size_t>(report));
+}
 
 // A profile that owns its text. It stays where it is, since the profile points into it.
 struct ProfileFile {

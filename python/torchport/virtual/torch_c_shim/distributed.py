@@ -55,11 +55,9 @@ def _nccl(torch: ModuleType) -> type:
             like: Options = _options_like(self, Options)
             return like
 
-    class Meta(type):
-        def __instancecheck__(cls, backend: Any) -> bool:
-            return isinstance(backend, c10d.Backend) and backend.name() == "nccl"
+    by_name = alike_ranks.instances_by_name(torch, "nccl")
 
-    class ProcessGroupNCCL(metaclass=Meta):
+    class ProcessGroupNCCL(metaclass=by_name):  # type: ignore[metaclass]
         NCCL_CTA_POLICY_DEFAULT = 0
         NCCL_CTA_POLICY_EFFICIENCY = 1
         NCCL_CTA_POLICY_ZERO = 2

@@ -108,13 +108,10 @@ class CollectiveKernel final : public c10::OperatorKernel {
       const IValue& value = stack[first + i];
       if (value.isObject() && is_group(arguments[i]))
         ranks = value.toCustomClass<c10d::ProcessGroup>()->getSize();
-      std::uint64_t bytes = 0;
       observer::each_tensor(value, [&](const at::Tensor& tensor) {
-        if (!tensor.defined() || !is_virtual(tensor.device()) || tensor.is_sparse()) return;
-        bytes += tensor.nbytes();
-        device = tensor.device().index();
+        if (tensor.defined() && is_virtual(tensor.device())) device = tensor.device().index();
       });
-      most = std::max(most, bytes);
+      most = std::max(most, device_bytes(value));
     }
     if (device >= 0) record_collective(op.schema().name(), device, most, ranks);
   }

@@ -157,7 +157,7 @@ class Record {
     const std::scoped_lock lock(mutex_);
     nlohmann::json devices = nlohmann::json::array();
     for (const DeviceRecord& record : devices_) devices.push_back(described(record));
-    return nlohmann::json{{"devices", devices}, {"cut", false}}.dump();
+    return nlohmann::json{{"devices", devices}}.dump();
   }
 
  private:

@@ -30,8 +30,6 @@ struct Work {
   double communicates = 0;  // of collectives
   double most = 0;          // `least` at the rates of poor kernels
   std::int64_t operators = 0;
-  double operations = 0;
-  double bytes = 0;
 };
 
 double peak_of(const devices::PeakRates& peak, const Arithmetic& work) {
@@ -51,15 +49,6 @@ double peak_of(const devices::PeakRates& peak, const Arithmetic& work) {
     default:
       return kTera * (work.may_use_tf32 && peak.tf32 > 0 ? peak.tf32 : peak.fp32);
   }
-}
-
-std::uint64_t bytes_in(const c10::IValue& value) {
-  std::uint64_t bytes = 0;
-  observer::each_tensor(value, [&](const at::Tensor& tensor) {
-    if (tensor.defined() && is_virtual(tensor.device()) && !tensor.is_sparse())
-      bytes += tensor.nbytes();
-  });
-  return bytes;
 }
 
 class WorkRecord {
@@ -85,8 +74,6 @@ class WorkRecord {
       (computes > moves ? sum.computes : sum.moves) += std::max(computes, moves);
       sum.most += std::max(computes / kLeastOfPeak, moves / kLeastOfBandwidth);
       ++sum.operators;
-      sum.operations += work.operations;
-      sum.bytes += static_cast<double>(bytes);
     }
   }
 
@@ -117,10 +104,8 @@ class WorkRecord {
     nlohmann::json devices = nlohmann::json::array();
     for (const auto& [device, work] : unit == "program" ? since_[unit] : ended_[unit])
       devices.push_back(described(device, work));
-    return nlohmann::json{{"unit", unit},
-                          {"units", unit == "program" ? 1 : counts_[unit]},
-                          {"is_known", !lacks_peak_ && !lacks_bandwidth_},
-                          {"devices", devices}}
+    return nlohmann::json{
+        {"unit", unit}, {"is_known", !lacks_peak_ && !lacks_bandwidth_}, {"devices", devices}}
         .dump();
   }
 
@@ -144,9 +129,7 @@ class WorkRecord {
             {"memory", work.moves},
             {"communication", work.communicates},
             {"host", count * kFastStart},
-            {"operators", work.operators},
-            {"operations", work.operations},
-            {"bytes", work.bytes}};
+            {"operators", work.operators}};
   }
 
   std::mutex mutex_;
@@ -168,11 +151,20 @@ TORCH_LIBRARY_FRAGMENT(torchport, library) {
 
 }  // namespace
 
+std::uint64_t device_bytes(const c10::IValue& value) {
+  std::uint64_t bytes = 0;
+  observer::each_tensor(value, [&](const at::Tensor& tensor) {
+    if (tensor.defined() && is_virtual(tensor.device()) && !tensor.is_sparse())
+      bytes += tensor.nbytes();
+  });
+  return bytes;
+}
+
 void record_work(ArithmeticOf arithmetic, c10::DeviceIndex device,
                  const std::vector<c10::IValue>& arguments, c10::ArrayRef<c10::IValue> results) {
   std::uint64_t bytes = 0;
-  for (const c10::IValue& value : arguments) bytes += bytes_in(value);
-  for (const c10::IValue& value : results) bytes += bytes_in(value);
+  for (const c10::IValue& value : arguments) bytes += device_bytes(value);
+  for (const c10::IValue& value : results) bytes += device_bytes(value);
   const Arithmetic work =
       arithmetic == nullptr ? Arithmetic{} : arithmetic(arguments.data(), results.data());
   WorkRecord::get().add(device, work, bytes);

@@ -27,6 +27,9 @@ extern std::atomic<bool> work_is_recorded;
   return detail::work_is_recorded.load(std::memory_order_relaxed);
 }
 
+// The bytes of the dense tensors of virtual devices in an argument or a result.
+[[nodiscard]] std::uint64_t device_bytes(const c10::IValue& value);
+
 // An operator ran on `device`, with these arguments and results. `arithmetic` is arithmetic_of()
 // it. Thread safe, as all functions here.
 void record_work(ArithmeticOf arithmetic, c10::DeviceIndex device,
