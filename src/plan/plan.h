@@ -104,7 +104,7 @@ struct Plan {
   int status = 0;
   int processes = 0;
   std::map<std::string, std::int64_t> changes;  // of --what-if: how often each was made
-  int ranks = 0;        // one process stands for so many that are assumed to be alike; 0 if none do
+  int ranks = 0;  // one process stands for so many that are assumed to be alike; 0 if none do
   std::vector<Snapshot> snapshots{};
   std::string notes{};  // lines about files that were written
 
