@@ -67,13 +67,22 @@ __global__ void product(const float* a, const float* b, float* c, int n) {
   c[row * n + column] = v;
 }
 
+// Functions of the program that wait: such kernels are not split into loops, so each wait is a
+// switch to the next thread.
+__device__ void meet() {
+  __syncthreads();
+}
+__device__ int of_neighbour(int v) {
+  return __shfl_xor_sync(0xffffffff, v, 1);
+}
+
 __global__ void wait(int rounds) {
-  for (int i = 0; i < rounds; ++i) __syncthreads();
+  for (int i = 0; i < rounds; ++i) meet();
 }
 
 __global__ void exchange(int rounds, int* out) {
   int v = threadIdx.x;
-  for (int i = 0; i < rounds; ++i) v += __shfl_xor_sync(0xffffffff, v, 1);
+  for (int i = 0; i < rounds; ++i) v += of_neighbour(v);
   out[threadIdx.x] = v;
 }
 

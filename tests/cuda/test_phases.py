@@ -1,4 +1,4 @@
-"""Kernels that are split at their barriers compute what their threads compute on fibers."""
+"""Kernels that are split where their threads meet compute what their threads compute on fibers."""
 
 from __future__ import annotations
 
@@ -44,3 +44,13 @@ def test_what_only_looks_like_phases_is_right(tmp_path: Path) -> None:
     on_fibers, _ = answers(tmp_path / "fibers", "-w", "-G", program=program)
     assert in_phases == on_fibers
     assert in_phases.count("cudaSuccess") == 11
+
+
+def test_lanes_give_each_other_the_same_values_in_phases(tmp_path: Path) -> None:
+    program = PROGRAM.with_name("phases_lanes.cu")
+    in_phases, split = answers(tmp_path / "phases", program=program)
+    on_fibers, whole = answers(tmp_path / "fibers", "-G", program=program)
+    assert in_phases == on_fibers
+    assert in_phases.count("cudaSuccess") == 18
+    assert split.count("run_kernel_in_phases<torchport_kernel>(") == 9
+    assert whole.count("run_kernel_in_phases<torchport_kernel>(") == 0

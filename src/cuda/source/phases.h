@@ -1,5 +1,5 @@
-// Splits a kernel at its barriers, into loops over the threads of a block that a compiler may
-// vectorize. The body
+// Splits a kernel where its threads meet, into loops over the threads of a block that a compiler
+// may vectorize. The body
 //
 //   int x = threadIdx.x;
 //   float v = a[x];
@@ -13,10 +13,15 @@
 //   for (threads) { int x = threadIdx.x; kept_v[t] = a[x]; s[x] = kept_v[t]; }
 //   for (threads) { int x = threadIdx.x; b[x] = kept_v[t] + s[31 - x]; }
 //
+// Shuffles of a warp are such places, too: threads leave their values at the end of a phase, and
+// take those of their lanes in the next one. A branch of some threads, in which lanes meet, becomes
+// phases that the other threads skip. A loop over a grid runs in rounds of all threads, so that
+// they read side by side.
+//
 // Only what cannot be wrong is split: barriers stand in the body, or in loops and branches that all
-// threads run alike; the kernel calls nothing but CUDA's functions of numbers, atomics and loads,
-// which never wait; what the threads keep from one phase to the next are numbers and pointers.
-// Every other kernel runs on fibers.
+// threads run alike; loops with shuffles are such, too; the kernel calls nothing but CUDA's
+// functions of numbers, atomics and loads, which never wait; what the threads keep from one phase
+// to the next are numbers and pointers. Every other kernel runs on fibers.
 #pragma once
 
 #include <cstddef>
@@ -43,6 +48,7 @@ struct KernelTokens {
   std::size_t first;
   std::size_t open, close;
   std::size_t body, end;
+  std::string_view attributes;  // of functions with the kernel's code
 };
 
 // Whether a token is of the program, not of a header of the toolkit or of the system.

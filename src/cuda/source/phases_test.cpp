@@ -68,6 +68,15 @@ TEST_CASE("kernels that are split") {
         kernel("atomicAdd(&s[0], 1); s[1] = max(n, 2); s[2] = std::min(n, 3);"),
         kernel("const float* p = b + threadIdx.x; s[0] = static_cast<int>(*p);"),
         kernel("#pragma unroll 4\nfor (int i = 0; i < 4; ++i) s[i] = i;"),
+        kernel("__syncwarp();"),
+        kernel("", "__syncwarp(0xff);"),
+        kernel("int v = a[threadIdx.x]; v += __shfl_xor_sync(~0u, v, 1); s[0] = v;"),
+        kernel("int v = n; const int o = __shfl_up_sync(~0u, v, 1, 16); s[0] = min(v, o);"),
+        kernel("float v = 0; for (int k = 16; k > 0; k /= 2) v += __shfl_down_sync(~0u, v, k);"),
+        kernel("int v = n; if (threadIdx.x < 32) v -= __shfl_sync(~0u, v, 0); else s[0] = v;"),
+        kernel("int v = n; if (b[threadIdx.x] > f) { v -= __shfl_sync(~0u, v, 0); s[0] = v; }"),
+        std::string("__global__ void k(int* a) { int v = a[threadIdx.x]; "
+                    "v += __shfl_xor_sync(~0u, v, 1); a[threadIdx.x] = v; }"),
         std::string(
             "template <typename T, int N> __global__ void k(T* a, T x) { __shared__ T s[N]; "
             "T v = a[threadIdx.x] * x; s[threadIdx.x] = v; __syncthreads(); "
@@ -85,9 +94,8 @@ TEST_CASE("kernels that stay on fibers") {
         kernel("for (int i = 0; i < n; ++i) { __syncthreads(); if (s[i]) break; }"),
         kernel("while (true) { __syncthreads(); }"), kernel("do { __syncthreads(); } while (n);"),
         // What may wait, or do anything.
-        kernel("f(a);"), kernel("s[0] = __shfl_sync(~0u, n, 0);"),
-        kernel("s[0] = __syncthreads_or(n);"), kernel("s[0] = atomicCAS(&s[1], 0, 1);"),
-        kernel("__syncwarp();"), kernel("b->run();"),
+        kernel("f(a);"), kernel("s[0] = __syncthreads_or(n);"),
+        kernel("s[0] = atomicCAS(&s[1], 0, 1);"), kernel("b->run();"),
         kernel("auto f = [&] { return 1; }; s[0] = f();"), kernel("asm volatile(\"\");"),
         kernel("goto end; end:;"), kernel("T<int>(n);"), kernel("(*f)(n);"),
         // Variables that have no place in an array.
@@ -109,6 +117,63 @@ TEST_CASE("kernels that stay on fibers") {
         std::string("__global__ void k(int* a) { a[threadIdx.x] = 1; }")})
     CHECK_FALSE_MESSAGE(is_split(text), text);
   CHECK(result_of(kernel("s[0] = 1;"), false).find("in_phases") == std::string::npos);
+}
+
+TEST_CASE("shuffles that stay on fibers") {
+  for (const std::string& text :
+       {// Of what has no known type, or of something that changes meanwhile.
+        kernel("s[0] = __shfl_sync(~0u, n, 0);"), kernel("s[0] = __shfl_sync(~0u, b[0], 0);"),
+        kernel("int v = n; s[0] = __shfl_sync(~0u, v * 2, 0);"),
+        kernel("int v = n; s[0] = __shfl_sync(~0u, v, v++);"),
+        kernel("int v = n; s[0] = v = __shfl_sync(~0u, v, 0);"),
+        kernel("int v = n; v = __shfl_sync(~0u, v, __shfl_sync(~0u, v, 0));"),
+        // In a condition, or in a loop that each thread runs as often as it likes.
+        kernel("int v = n; if (__shfl_sync(~0u, v, 0)) s[0] = 1;"),
+        kernel("int v = n; for (int i = threadIdx.x; i < n; ++i) v += __shfl_sync(~0u, v, 0);"),
+        kernel("int v = n; while (v) v = __shfl_sync(~0u, v, 0);"),
+        kernel("int v = n; for (int i = 0; i < n; ++i) { v += __shfl_sync(~0u, v, 0); "
+               "if (v > 9) break; }"),
+        // What would be read or divided although no thread comes there.
+        kernel("int v = n; if (threadIdx.x < n) for (int i = 0; i < a[0]; ++i) "
+               "v += __shfl_sync(~0u, v, 0);"),
+        kernel("int v = n; if (threadIdx.x < n) for (int i = 0; i < 9 / n; ++i) "
+               "v += __shfl_sync(~0u, v, 0);"),
+        // A barrier of the block in a branch of some threads.
+        kernel("int v = n; if (threadIdx.x < 32) { v += __shfl_sync(~0u, v, 0); "
+               "__syncthreads(); }"),
+        // Other functions of a warp.
+        kernel("s[0] = __ballot_sync(~0u, n);"), kernel("s[0] = __activemask();"),
+        kernel("int v = n; v = __reduce_add_sync(~0u, v);")})
+    CHECK_FALSE_MESSAGE(is_split(text), text);
+}
+
+TEST_CASE("loops over a grid run in rounds of all threads") {
+  const std::string rounds = "torchport_round";
+  for (const std::string head :
+       {"int i = threadIdx.x; i < n; i += blockDim.x",
+        "int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x",
+        "size_t i = threadIdx.x; i < 100; i += 64", "long i = threadIdx.x * 4; i < n / 2; i += n"})
+    CHECK_MESSAGE(
+        result_of(kernel("for (" + head + ") a[i] = 1;")).find(rounds) != std::string::npos, head);
+  for (const std::string loop :
+       {// The neighbours of a thread's own part, all threads alike, each its own way.
+        "for (int i = threadIdx.x * 8; i < n; i += 1) a[i] = 1;",
+        "for (int i = 0; i < n; i += blockDim.x) a[i] = 1;",
+        "for (int i = threadIdx.x; i < n; i += threadIdx.x + 1) a[i] = 1;",
+        "for (int i = threadIdx.x; i < n + threadIdx.x; i += blockDim.x) a[i] = 1;",
+        "for (int i = threadIdx.x; i < a[0]; i += blockDim.x) s[i] = 1;",
+        "for (unsigned i = threadIdx.x; i < n; i += blockDim.x) a[i] = 1;",
+        "for (int i = threadIdx.x; i <= n; i += blockDim.x) a[i] = 1;",
+        "for (int i = threadIdx.x; i < 9 / n; i += blockDim.x) a[i] = 1;",
+        // Something in the body depends on the order, or leaves.
+        "for (int i = threadIdx.x; i < n; i += blockDim.x) { a[i] = 1; i += 2; }",
+        "for (int i = threadIdx.x; i < n; i += blockDim.x) if (a[i]) break;",
+        "for (int i = threadIdx.x; i < n; i += blockDim.x) atomicAdd(a, i);",
+        "for (int i = threadIdx.x; i < n; i += blockDim.x) printf(\"%d\", i);"}) {
+    const std::string text = result_of(kernel(loop));
+    CHECK_MESSAGE(text.find("in_phases") != std::string::npos, loop);
+    CHECK_MESSAGE(text.find(rounds) == std::string::npos, loop);
+  }
 }
 
 TEST_CASE("what is not the same in each phase is kept") {

@@ -408,20 +408,21 @@ class Rewriter {
                               "{0}load_arguments(torchport_values{1}); {2}struct "
                               "torchport_kernel {{}}; ",
                               kNames, loads, notes));
+    const std::string_view contract = options_.contract ? kContract : "";
     // A checker has to hear of the barriers.
     std::optional<std::vector<PhaseEdit>> phases;
     if (options_.split && !options_.check)
-      phases =
-          phases_of(text_, tokens_, scopes_, {i, open, close, body, end}, [&](std::size_t token) {
-            return !is_of_host(line_of(text_, tokens_[token].begin).file);
-          });
-    const std::string_view contract = options_.contract ? kContract : "";
+      phases = phases_of(text_, tokens_, scopes_, {i, open, close, body, end, contract},
+                         [&](std::size_t token) {
+                           return !is_of_host(line_of(text_, tokens_[token].begin).file);
+                         });
     if (phases) {
       edits_.insert(
           tokens_[body].end,
           fmt::format("{0}run_kernel_in_phases<torchport_kernel>(\"{1}\", [=](const ::uint3 "
                       "blockIdx, const ::dim3 blockDim, const ::dim3 gridDim, {0}Walk* "
-                      "torchport_walk) {2} {{ (void)blockIdx, (void)blockDim, (void)gridDim; {{ ",
+                      "__restrict__ torchport_walk) {2} {{ (void)blockIdx, (void)blockDim, "
+                      "(void)gridDim; {{ ",
                       kNames, word(named), contract));
       for (PhaseEdit& edit : *phases) {
         if (edit.begin == edit.end)

@@ -9,6 +9,7 @@
 #include "torchport/block_functions.h"
 #include "torchport/functions.h"
 #include "torchport/kernel.h"
+#include "torchport/left_values.h"
 #include "torchport/printing.h"
 #include "torchport/ptx.h"
 #include "torchport/runtime_templates.h"
