@@ -6,8 +6,11 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+from generated_kernels import program as generated_program
 from recorded import TORCHPORT
 
+SEEDS = os.environ.get("TORCHPORT_GENERATED_KERNELS", "0:2")
 PROGRAM = Path(__file__).parent / "programs" / "phases.cu"
 
 
@@ -54,3 +57,15 @@ def test_lanes_give_each_other_the_same_values_in_phases(tmp_path: Path) -> None
     assert in_phases.count("cudaSuccess") == 18
     assert split.count("run_kernel_in_phases<torchport_kernel>(") == 9
     assert whole.count("run_kernel_in_phases<torchport_kernel>(") == 0
+
+
+# TORCHPORT_GENERATED_KERNELS=200:299 takes other seeds.
+@pytest.mark.parametrize("seed", range(*map(int, SEEDS.split(":"))))
+def test_generated_kernels_give_the_same_numbers(tmp_path: Path, seed: int) -> None:
+    program = tmp_path / f"generated_{seed}.cu"
+    program.write_text(generated_program(seed, 12))
+    in_phases, split = answers(tmp_path / "phases", "-w", program=program)
+    on_fibers, _ = answers(tmp_path / "fibers", "-w", "-G", program=program)
+    assert in_phases == on_fibers
+    assert in_phases.count("cudaSuccess") == 60
+    assert split.count("run_kernel_in_phases<torchport_kernel>(") > 3
