@@ -26,6 +26,7 @@
 #include "runtime/virtual/planning/work_record.h"
 #include "runtime/virtual/without_data/meta_aliases.h"
 #include "runtime/virtual/without_data/meta_results.h"
+#include "runtime/virtual/without_data/structured_meta.h"
 #include "runtime/virtual/without_data/values.h"
 
 namespace torchport::vdev {
@@ -99,6 +100,7 @@ class WithoutDataKernel final : public c10::OperatorKernel {
         rule_(value_rule_of(op.operator_name())),
         result_rule_(meta_result_rule_of(op.operator_name())),
         arithmetic_(arithmetic_of(op.operator_name())),
+        structured_(structured_meta_of(op.operator_name())),
         in_place_(is_in_place(op)),
         iterates_(op.hasTag(at::Tag::pointwise)) {
     const auto& arguments = op.schema().arguments();
@@ -218,7 +220,10 @@ class WithoutDataKernel final : public c10::OperatorKernel {
     try {
       // Autograd has already seen this call, so nothing below is recorded or tracked as a view.
       const at::AutoDispatchBelowADInplaceOrView below;
-      op.redispatchBoxed(DispatchKeySet(DispatchKey::Meta), stack);
+      if (structured_ != nullptr)
+        structured_->callBoxed(op, DispatchKeySet(DispatchKey::Meta), stack);
+      else
+        op.redispatchBoxed(DispatchKeySet(DispatchKey::Meta), stack);
       if (result_rule_ != nullptr) result_rule_(meta.data(), stack->data() + first);
     } catch (const c10::NotImplementedError&) {
       restore(given, stack, first);
@@ -278,6 +283,7 @@ class WithoutDataKernel final : public c10::OperatorKernel {
   const ValueRule* rule_;
   ResultRule result_rule_;
   ArithmeticOf arithmetic_;
+  const c10::KernelFunction* structured_;  // for meta tensors; null: the dispatcher's
   bool in_place_;
   bool iterates_;  // the result has the sizes of all arguments together
   c10::SmallVector<std::size_t, 2> written_;
