@@ -55,6 +55,8 @@
 #include <ATen/ops/clamp_ops.h>
 #include <ATen/ops/cos_meta_dispatch.h>
 #include <ATen/ops/cos_ops.h>
+#include <ATen/ops/cudnn_batch_norm_backward_ops.h>
+#include <ATen/ops/cudnn_batch_norm_ops.h>
 #include <ATen/ops/cumsum_meta_dispatch.h>
 #include <ATen/ops/cumsum_ops.h>
 #include <ATen/ops/div_meta_dispatch.h>
@@ -111,6 +113,10 @@
 #include <ATen/ops/mm_ops.h>
 #include <ATen/ops/mul_meta_dispatch.h>
 #include <ATen/ops/mul_ops.h>
+#include <ATen/ops/native_batch_norm_backward_ops.h>
+#include <ATen/ops/native_batch_norm_ops.h>
+#include <ATen/ops/native_layer_norm_backward_ops.h>
+#include <ATen/ops/native_layer_norm_ops.h>
 #include <ATen/ops/ne_meta_dispatch.h>
 #include <ATen/ops/ne_ops.h>
 #include <ATen/ops/neg_meta_dispatch.h>
@@ -150,6 +156,8 @@
 #include <ATen/ops/threshold_backward_meta_dispatch.h>
 #include <ATen/ops/threshold_backward_ops.h>
 
+#include "runtime/virtual/without_data/normalization_meta.h"
+
 namespace torchport::vdev {
 
 namespace {
@@ -168,6 +176,12 @@ Row row() {
 
 const std::unordered_map<std::string, c10::KernelFunction>& all_structured() {
   static const std::unordered_map<std::string, c10::KernelFunction> kAll{
+      row<at::_ops::cudnn_batch_norm, &meta::cudnn_batch_norm>(),
+      row<at::_ops::cudnn_batch_norm_backward, &meta::cudnn_batch_norm_backward>(),
+      row<at::_ops::native_batch_norm, &meta::native_batch_norm>(),
+      row<at::_ops::native_batch_norm_backward, &meta::native_batch_norm_backward>(),
+      row<at::_ops::native_layer_norm, &meta::native_layer_norm>(),
+      row<at::_ops::native_layer_norm_backward, &meta::native_layer_norm_backward>(),
       row<at::_ops::add_Tensor, &at::meta::add>(),
       row<at::_ops::add__Tensor, &at::meta::add_>(),
       row<at::_ops::addcdiv, &at::meta::addcdiv>(),
