@@ -191,7 +191,7 @@ test-triton: build $(torch_stamp) $(triton_stamp) ## run Triton's kernels, and p
 	@build/triton/bin/python -m pytest tests/triton_language -q
 
 .PHONY: test-extensions
-test-extensions: build ## build CUDA extensions of PyPI for virtual devices, and compare them with plain PyTorch
+test-extensions: build ## build CUDA extensions of PyPI for virtual devices, compare them with plain PyTorch, and check their kernels
 	@TORCHPORT_EXTENSIONS=1 $(py) -m pytest tests/extensions -q
 
 # SUITES="einops timm" limits it.

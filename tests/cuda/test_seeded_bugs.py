@@ -43,10 +43,10 @@ def program(tmp_path_factory: pytest.TempPathFactory):
     return build
 
 
-def checked(*command: object) -> subprocess.CompletedProcess[str]:
+def checked(*command: object, folder: Path = SEEDED) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [TORCHPORT, "run", "-q", "--check-kernels", "--", *map(str, command)],
-        cwd=SEEDED,
+        cwd=folder,
         capture_output=True,
         text=True,
         timeout=120,
@@ -125,6 +125,35 @@ def test_a_tensor_is_named_with_its_shape(tmp_path: Path, count: int) -> None:
         "shift.cu:2: thread (59, 0, 0) of block (0, 0, 0) of copies reads 4 bytes: from[60] (0 bytes behind "
         "the end of tensor float32[60])"
     ) in run.stderr
+    assert run.returncode == 1
+
+
+STRIPPED = """
+from setuptools import setup
+from torch.utils.cpp_extension import BuildExtension, CUDAExtension
+one = CUDAExtension("lines", ["lines.cu"], extra_link_args=["-s"])
+setup(name="lines", ext_modules=[one], cmdclass={"build_ext": BuildExtension.with_options(use_ninja=False)})
+"""
+
+
+def test_lines_are_known_in_an_extension_that_asks_to_be_stripped(tmp_path: Path) -> None:
+    (tmp_path / "setup.py").write_text(STRIPPED)
+    (tmp_path / "lines.cu").write_text(
+        "__global__ void reverse(int* to) {\n  __shared__ int tile[64];\n"
+        "  tile[threadIdx.x] = threadIdx.x;\n  to[threadIdx.x] = tile[63 - threadIdx.x];\n}\n"
+        'extern "C" void run(int* to) { reverse<<<1, 64>>>(to); }\n'
+    )
+    (tmp_path / "program.py").write_text(
+        "import ctypes, glob, torch\nx = torch.zeros(64, dtype=torch.int32, device='cuda')\n"
+        "library = ctypes.CDLL(glob.glob('./lines.torchport_checked*.so')[0])\n"
+        "library.run(ctypes.c_void_p(x.data_ptr()))\n"
+    )
+    python = TORCHPORT.with_name("python")
+    checked(python, "setup.py", "build_ext", "--inplace", folder=tmp_path)
+    run = checked(python, "program.py", folder=tmp_path)
+    assert "lines.cu:3: thread (32, 0, 0) of block (0, 0, 0) of reverse writes" in run.stderr, (
+        run.stderr
+    )
     assert run.returncode == 1
 
 

@@ -1,18 +1,22 @@
 """CUDA extensions of PyPI, built unmodified for virtual devices and compared with plain PyTorch.
 
 `make test-extensions` runs them; a build takes minutes. What a package is built from is pinned by its hash
-(deps/extensions.txt), and what was built is kept in build/extensions.
+(deps/extensions.txt), and what was built is kept in build/extensions. Each runs once more under the checker of
+kernels, for which it is built anew; what the checker is known to find is in findings.toml.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,6 +47,13 @@ OWN_OPTIONS = {
 }
 # Packages that import others of them.
 NEEDS = {"torch-sparse": ("torch-scatter",)}
+TABLE = tomllib.loads((Path(__file__).parent / "findings.toml").read_text())
+KINDS = (
+    "out of bounds", "use after free", "misaligned", "uninitialised shared memory", "race",
+    "barrier in divergent code", "warp function", "leak",
+)  # fmt: skip
+FINDING = re.compile(rf"^torchport: ({'|'.join(KINDS)}): (.*)$", re.M)
+LINE = re.compile(r"(?:^| at )([^ ;]+:\d+)\b")
 pytestmark = pytest.mark.skipif(
     "TORCHPORT_EXTENSIONS" not in os.environ, reason="builds for minutes: make test-extensions"
 )
@@ -59,14 +70,16 @@ def packages() -> None:
         have.write_text(wanted.read_text())
 
 
-def on_virtual_device(
+def ended(
     *command: object,
     folder: Path,
     paths: tuple[Path, ...] = (),
     options: dict[str, str] | None = None,
-) -> str:
-    done = subprocess.run(
-        [TORCHPORT, "run", "-q", "--profile", "h100-80g", "--", *command],
+    checked: bool = False,
+) -> subprocess.CompletedProcess[str]:
+    check = ["--check-kernels"] if checked else []
+    return subprocess.run(
+        [TORCHPORT, "run", "-q", *check, "--profile", "h100-80g", "--", *command],
         cwd=folder,
         env={
             **os.environ,
@@ -79,6 +92,10 @@ def on_virtual_device(
         timeout=3600,
         check=False,
     )
+
+
+def on_virtual_device(*command: object, folder: Path, **how: Any) -> str:
+    done = ended(*command, folder=folder, **how)
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
     return done.stdout
 
@@ -94,8 +111,8 @@ def toolkit(folder: Path) -> str:
     return hashlib.sha256(done.stdout).hexdigest()
 
 
-def built(name: str) -> Path:
-    """The folder of a package, whose modules were built in place."""
+def built(name: str, checked: bool = False) -> Path:
+    """The folder of a package, whose modules were built in place; those for the checker beside the others."""
     folder = BUILT / name
     folder.mkdir(parents=True, exist_ok=True)
     archives = list(folder.glob("*.tar.gz"))
@@ -120,14 +137,16 @@ def built(name: str) -> Path:
         stamp.write_text(number)
     if (top / "setup.py").is_file():  # else it builds what it needs as it runs
         words = ("setup.py", "build_ext", "--inplace")
-        on_virtual_device(sys.executable, *words, folder=top, options=OWN_OPTIONS.get(name))
+        options = OWN_OPTIONS.get(name)
+        on_virtual_device(sys.executable, *words, folder=top, options=options, checked=checked)
     return top
 
 
-def import_paths(folder: Path) -> tuple[Path, ...]:
+def import_paths(folder: Path, checked: bool) -> tuple[Path, ...]:
     """The folders from which what was built in place is imported; setuptools keeps each at its package in build/lib*."""
     paths = [] if (folder / "setup.py").is_file() else [folder / "src"]
-    for module in folder.glob("build/lib*/**/*.torchport*.so"):
+    mark = "torchport_checked" if checked else "torchport"
+    for module in folder.glob(f"build/lib*/**/*.{mark}.*so"):
         inside = module.relative_to(folder).parts[2:]
         for copy in folder.rglob(module.name):
             if "build" not in copy.relative_to(folder).parts:
@@ -135,19 +154,45 @@ def import_paths(folder: Path) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(paths))
 
 
-@pytest.mark.parametrize("name", sorted(PINNED))
-def test_an_extension_computes_as_plain_pytorch(name: str) -> None:
-    folder = built(name)
-    paths = import_paths(folder)
+def compared(name: str, checked: bool = False) -> subprocess.CompletedProcess[str]:
+    """The end of the program that compares a package with plain PyTorch."""
+    folder = built(name, checked)
+    paths = import_paths(folder, checked)
     assert paths, "no module was built for virtual devices"
     for other in NEEDS.get(name, ()):
-        paths += import_paths(built(other))
-    program = PROGRAMS / f"check_{name.replace('-', '_')}.py"
-    said = on_virtual_device(
+        paths += import_paths(built(other, checked), checked)
+    return ended(
         sys.executable,
-        program,
+        PROGRAMS / f"check_{name.replace('-', '_')}.py",
         folder=folder,
         paths=paths,
         options={"TORCH_EXTENSIONS_DIR": str(BUILT / name / "run")},
+        checked=checked,
     )
-    assert said.splitlines()[-1] == "right"
+
+
+@pytest.mark.parametrize("name", sorted(PINNED))
+def test_an_extension_computes_as_plain_pytorch(name: str) -> None:
+    done = compared(name)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+    assert done.stdout.splitlines()[-1] == "right"
+
+
+@pytest.mark.parametrize("name", sorted(PINNED))
+def test_the_checker_tells_of_an_extension_what_is_known(name: str) -> None:
+    known = [one for one in TABLE["finding"] if one["package"] == name]
+    done = compared(name, checked=True)
+    said = done.stdout + done.stderr
+    assert "is not checked" not in said
+    assert "torchport: kernels were checked in " in said, said[-4000:]
+    told: dict[str, set[str]] = {}
+    for kind, text in FINDING.findall(said):
+        lines = set(LINE.findall(text))
+        rows = [one for one in known if one["kind"] == kind and lines <= set(one["at"])]
+        assert lines, text
+        assert rows, f"not in findings.toml: {kind}: {text}"
+        told.setdefault(kind, set()).update(lines)
+    for one in known:
+        assert set(one["at"]) <= told.get(one["kind"], set()), one
+    assert done.returncode == (1 if told else 0)
+    assert done.stdout.splitlines()[-1:] == ["right"], said[-4000:]

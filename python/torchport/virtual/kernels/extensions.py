@@ -30,6 +30,7 @@ MARK = "torchport_checked" if CHECKED else "torchport"
 # src/cuda/runtime/names/torchport_run.cpp).
 NEEDED = "virtual_devices_need_torchport_run"
 CUDA_SUFFIXES = (".cu", ".cuh")
+STRIPPING = ("-s", "-Wl,-s", "-Wl,-S", "-Wl,--strip-all", "-Wl,--strip-debug")
 
 
 def toolkit() -> Path:
@@ -120,6 +121,12 @@ def _marked(path: str) -> str:
     return os.path.join(folder, f"{stem}.{MARK}{dot}{rest}")
 
 
+def _keep_lines(extension: Any) -> None:
+    """Links without the options that take away what the checker knows lines by."""
+    given = extension.extra_link_args or []
+    extension.extra_link_args = [one for one in given if one not in STRIPPING]
+
+
 def _install_builder(extension: ModuleType) -> None:
     builder = extension.BuildExtension
     names, options, build = (
@@ -146,6 +153,9 @@ def _install_builder(extension: ModuleType) -> None:
         if not ours:
             build(self)
             return
+        if CHECKED:
+            for one in ours:
+                _keep_lines(one)
         folder = Path(self.build_temp)
         folder.mkdir(parents=True, exist_ok=True)
         with _alone(folder):

@@ -40,6 +40,10 @@ Noted* noted() {
   return kNoted;
 }
 
+// How far behind the end of a storage an access counts as one of it, if what else was there is
+// older.
+constexpr std::ptrdiff_t kBeside = 256;
+
 // Of the storages that begin there or before, the last one; the end if there is none.
 std::map<const char*, Bytes>::const_iterator last_before(const Noted& noted, const char* at) {
   const auto after = noted.all.upper_bound(at);
@@ -120,12 +124,15 @@ bool describe_bytes(const void* address, cuda::TensorBytes* found, char* text, s
     say(before->first, before->second, false, found, text, room);
     return true;
   }
+  const char* end = has_before ? before->first + before->second.count : nullptr;
   for (const auto& [begin, bytes] : all->freed) {
     if (at < begin || at >= begin + bytes.count) continue;
+    // Of two storages at one place the one that is there is the younger.
+    if (has_before && begin < end && at - end < kBeside) continue;
     say(begin, bytes, true, found, text, room);
     return true;
   }
-  if (!has_before || at - (before->first + before->second.count) > kNear) return false;
+  if (!has_before || at - end > kNear) return false;
   say(before->first, before->second, false, found, text, room);
   return true;
 }
