@@ -242,8 +242,9 @@ const std::unordered_map<std::string_view, ValueRule>& rules() {
       {"aten::unique_consecutive", {true, &all_apart}},
       {"aten::index.Tensor", {false, &index_by_numbers}},
       {"aten::copy_", {false, &copy}},
-      {"aten::_cudnn_rnn", {.computes = true}},
-      {"aten::_cudnn_rnn_backward", {.computes = true}},
+      {"aten::_cudnn_rnn", {.by_kernel = true}},
+      {"aten::_cudnn_rnn_backward", {.by_kernel = true}},
+      {"aten::_cudnn_rnn_flatten_weight", {.by_kernel = true}},
       {"aten::_assert_async", {false, &nothing}},
       {"aten::_assert_async.msg", {false, &nothing}},
   };

@@ -145,9 +145,9 @@ class WithoutDataKernel final : public c10::OperatorKernel {
       }
       if (rule_->instead != nullptr && does_instead(stack, first, data.device)) return;
     }
-    const bool by_below = rule_ != nullptr && rule_->computes;
-    if (data.plain && !by_below && by_meta(op, stack, first, count)) return;
-    note_computed_on_zeros(op.operator_name());
+    const bool by_kernel = rule_ != nullptr && rule_->by_kernel;
+    if (data.plain && !by_kernel && by_meta(op, stack, first, count)) return;
+    if (!by_kernel) note_computed_on_zeros(op.operator_name());
     below_.callBoxed(op, keys, stack);
     mark_results(op, *stack);
   }
