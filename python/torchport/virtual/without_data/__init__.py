@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from types import ModuleType
 
 from torchport._startup import VARIABLE
@@ -29,3 +30,9 @@ def install(torch: ModuleType) -> None:
 
     if wanted():
         checkpoints.install(torch, kept_bytes(torch))
+
+
+def uncertain() -> list[str]:
+    """Why the figures of a plan may be others, in words."""
+    compiled = sys.modules.get("torchport.virtual.without_data.compiled")
+    return [] if compiled is None else compiled.uncertain()

@@ -26,6 +26,7 @@
 #include "runtime/virtual/planning/work_record.h"
 #include "runtime/virtual/without_data/meta_aliases.h"
 #include "runtime/virtual/without_data/meta_results.h"
+#include "runtime/virtual/without_data/other_layouts.h"
 #include "runtime/virtual/without_data/values.h"
 
 namespace torchport::vdev {
@@ -313,6 +314,7 @@ void cover_kernels() {
       const auto op = c10::Dispatcher::singleton().findSchema(name);
       if (op) cover(*op);
     }
+    cover_other_layouts();
   });
 }
 
