@@ -72,6 +72,23 @@ bool coalesce(Stack* stack, std::size_t first) {
   return leave(stack, first, {IValue(found)});
 }
 
+Tensor values_of(const Tensor& sparse) {
+  return sparse.layout() == at::kSparse ? sparse._values() : sparse.values();
+}
+
+// addmm(self, mat1, mat2, *, beta, alpha): a sparse matrix times a dense one
+bool product_with_sparse(Stack* stack, std::size_t first) {
+  const Tensor self = (*stack)[first].toTensor();
+  const Tensor left = (*stack)[first + 1].toTensor();
+  const Tensor right = (*stack)[first + 2].toTensor();
+  if (self.layout() != at::kStrided || left.layout() == at::kStrided ||
+      right.layout() != at::kStrided || left.dim() != 2 || right.dim() != 2 ||
+      left.size(1) != right.size(0) || !lack_data({self, values_of(left), right}))
+    return false;
+  const Tensor product = made_up_zeros({left.size(0), right.size(1)}, right, right.scalar_type());
+  return leave(stack, first, {IValue(product)});
+}
+
 class LayoutKernel final : public c10::OperatorKernel {
  public:
   LayoutKernel(Instead instead, c10::SafeKernelFunction below)
@@ -119,11 +136,10 @@ bool to_compressed(Stack* stack, std::size_t first, at::Layout layout) {
   const bool by_rows = layout == at::kSparseCsr || layout == at::kSparseBsr;
   const std::int64_t lines = by_rows ? rows : columns;
   const std::int64_t each = by_rows ? columns : rows;
-  Tensor other = made_up_zeros({lines * each}, self, at::kLong);
+  const Tensor other = made_up_zeros({lines * each}, self, at::kLong);
   const Tensor plain = made_up_zeros({lines * each}, self, at::kLong);
   const Tensor ends = made_up_zeros({lines + 1}, self, at::kLong);
   if (!lacks_data(ends)) ends.copy_(at::arange(lines + 1, at::kLong) * each);
-  other = Tensor();
   const Tensor values =
       by_blocks ? made_up_zeros({lines * each, block[0], block[1]}, self, self.scalar_type())
                 : made_up_zeros({lines * each}, self, self.scalar_type());
@@ -185,6 +201,8 @@ void cover_other_layouts() {
   cover("aten::dequantize", "self", keys.quantized, &dequantize);
   cover("aten::int_repr", "", keys.quantized, &int_repr);
   cover("aten::_coalesce", "", keys.sparse, &coalesce);
+  cover("aten::addmm", "", keys.sparse, &product_with_sparse);
+  cover("aten::addmm", "", keys.sparse_csr, &product_with_sparse);
 }
 
 }  // namespace torchport::vdev
