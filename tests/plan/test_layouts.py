@@ -14,6 +14,10 @@ PROGRAM = Path(__file__).parent / "programs" / "layouts.py"
 AT_MOST = {"dense_to_csr": 1.05, "dense_to_bsr": 1.05, "dense_to_coo": 1.05, "coo_coalesce": 1.05}
 
 
+# The device with data converts the matrix for the CPU's kernel; cuSPARSE does not.
+AT_LEAST = {"csr_product_trained": 0.9}
+
+
 def found(*options: str) -> dict[str, tuple[str, int]]:
     run = torchport("run", "-q", "--profile", "h100-80g", *options, PROGRAM)
     assert run.returncode == 0, run.stderr
@@ -27,7 +31,7 @@ def test_results_and_memory_are_those_of_computed_tensors() -> None:
         name: result for name, (result, _) in computed.items()
     }
     for name, (_, peak) in planned.items():
-        assert 0.97 < peak / computed[name][1] <= AT_MOST.get(name, 1.03), name
+        assert AT_LEAST.get(name, 0.97) < peak / computed[name][1] <= AT_MOST.get(name, 1.03), name
 
 
 @pytest.mark.parametrize("size", [40_000])

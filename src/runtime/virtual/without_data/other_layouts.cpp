@@ -76,17 +76,28 @@ Tensor values_of(const Tensor& sparse) {
   return sparse.layout() == at::kSparse ? sparse._values() : sparse.values();
 }
 
-// addmm(self, mat1, mat2, *, beta, alpha): a sparse matrix times a dense one
-bool product_with_sparse(Stack* stack, std::size_t first) {
+// Leaves the product of a sparse matrix and a dense one, if values of one are not there.
+bool product_with_sparse(Stack* stack, std::size_t first, const Tensor& left, const Tensor& right) {
+  if (left.layout() == at::kStrided || right.layout() != at::kStrided || left.dim() != 2 ||
+      right.dim() != 2 || left.size(1) != right.size(0) || !lack_data({values_of(left), right}))
+    return false;
+  return leave(stack, first,
+               {IValue(made_up_zeros({left.size(0), right.size(1)}, right, right.scalar_type()))});
+}
+
+// mm(self, mat2)
+bool mm(Stack* stack, std::size_t first) {
+  const Tensor left = (*stack)[first].toTensor();
+  const Tensor right = (*stack)[first + 1].toTensor();
+  return product_with_sparse(stack, first, left, right);
+}
+
+// addmm(self, mat1, mat2, *, beta, alpha)
+bool addmm(Stack* stack, std::size_t first) {
   const Tensor self = (*stack)[first].toTensor();
   const Tensor left = (*stack)[first + 1].toTensor();
   const Tensor right = (*stack)[first + 2].toTensor();
-  if (self.layout() != at::kStrided || left.layout() == at::kStrided ||
-      right.layout() != at::kStrided || left.dim() != 2 || right.dim() != 2 ||
-      left.size(1) != right.size(0) || !lack_data({self, values_of(left), right}))
-    return false;
-  const Tensor product = made_up_zeros({left.size(0), right.size(1)}, right, right.scalar_type());
-  return leave(stack, first, {IValue(product)});
+  return self.layout() == at::kStrided && product_with_sparse(stack, first, left, right);
 }
 
 class LayoutKernel final : public c10::OperatorKernel {
@@ -201,8 +212,10 @@ void cover_other_layouts() {
   cover("aten::dequantize", "self", keys.quantized, &dequantize);
   cover("aten::int_repr", "", keys.quantized, &int_repr);
   cover("aten::_coalesce", "", keys.sparse, &coalesce);
-  cover("aten::addmm", "", keys.sparse, &product_with_sparse);
-  cover("aten::addmm", "", keys.sparse_csr, &product_with_sparse);
+  for (const c10::DispatchKey key : {keys.sparse, keys.sparse_csr}) {
+    cover("aten::mm", "", key, &mm);
+    cover("aten::addmm", "", key, &addmm);
+  }
 }
 
 }  // namespace torchport::vdev
