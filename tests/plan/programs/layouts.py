@@ -122,6 +122,13 @@ class Int8(torch.Tensor):
     def __init__(self, weight: torch.Tensor, scale: torch.Tensor) -> None:
         self.weight, self.scale = weight, scale
 
+    def __tensor_flatten__(self):
+        return ["weight", "scale"], None
+
+    @classmethod
+    def __tensor_unflatten__(cls, inner, context, size, stride):
+        return cls(inner["weight"], inner["scale"])
+
     @classmethod
     def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
         aten, kwargs = torch.ops.aten, kwargs or {}
