@@ -24,6 +24,7 @@ _WATCHED = (
     "torch._dynamo",
     "torch._inductor.codegen.common",
     "triton",
+    "safetensors",
 )
 _Step = Callable[[ModuleType], None]
 
@@ -51,6 +52,7 @@ class _Around(importlib.abc.Loader):
 
 def _around(name: str, loader: importlib.abc.Loader) -> _Around:
     from torchport.virtual import _loading, compiling
+    from torchport.virtual.without_data import safetensors_files
 
     if name == "torch":
         return _Around(loader, _loading.before_torch, _loading.after_torch)
@@ -59,15 +61,16 @@ def _around(name: str, loader: importlib.abc.Loader) -> _Around:
         "torch._dynamo": _loading.after_dynamo,
         "torch.utils.cpp_extension": _loading.after_cpp_extension,
         "torch._inductor.codegen.common": compiling.install,
+        "safetensors": safetensors_files.install,
     }
     return _Around(loader, lambda _: None, after[name])
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Wraps the loaders of torch, of torch.cuda, of the modules that compile code, and of Triton."""
+    """Wraps the loaders of torch, torch.cuda, Triton, safetensors, and what compiles code."""
 
     def find_spec(self, name, path=None, target=None):  # type: ignore[no-untyped-def]
-        if not name.startswith("t") or name not in _WATCHED:
+        if not name.startswith(("s", "t")) or name not in _WATCHED:
             return None
         from torchport.virtual import _loading
 

@@ -161,6 +161,13 @@ std::string missing_html(const Plan& plan) {
   return html + "</tbody></table>\n";
 }
 
+std::string uncertain_html(const Plan& plan) {
+  std::string html;
+  for (const std::string& why : plan.uncertain)
+    html += fmt::format("<p class=soft>Not exact: {}.</p>\n", escape(why));
+  return html;
+}
+
 std::string head_html(const Plan& plan) {
   const Verdict verdict = plan.verdict();
   std::string line = in_a_line(plan);
@@ -190,7 +197,7 @@ std::string head_html(const Plan& plan) {
 std::string as_html(const Plan& plan) {
   std::string body = head_html(plan);
   for (const AlikeDevices& one : alike_devices(plan)) body += device_html(plan, one);
-  body += missing_html(plan);
+  body += missing_html(plan) + uncertain_html(plan);
   return page::framed("torchport plan: memory", picture_style() + std::string(kPageStyle), body);
 }
 

@@ -96,6 +96,8 @@ void add(Plan& plan, const nlohmann::json& told, const std::filesystem::path& fo
   }
   for (const auto& one : told.at("missing_values"))
     plan.missing.push_back({one.at("kind"), one.at("operator"), one.at("line"), one.at("count")});
+  if (const auto why = told.find("uncertain"); why != told.end())
+    for (const auto& one : *why) plan.uncertain.insert(one.get<std::string>());
   if (plan.ended_with.empty() && !told.at("ended_by").empty())
     plan.ended_with = told.at("ended_by").front();
   if (const auto one = told.find("snapshot"); one != told.end() && !one->is_null())

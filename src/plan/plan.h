@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -99,7 +100,8 @@ struct Plan {
   std::uint64_t memory = 0;
   std::vector<Device> devices;  // those that were used
   std::vector<MissingValue> missing;
-  std::string ended_with;  // the exception that ended the program; empty if none did
+  std::set<std::string> uncertain{};  // why a figure may be another one, in words
+  std::string ended_with;             // the exception that ended the program; empty if none did
   double seconds = 0;
   int status = 0;
   int processes = 0;

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "base/temporary_folder.h"
+#include "plan/html.h"
 #include "plan/report.h"
 
 namespace torchport::plan {
@@ -73,6 +74,16 @@ TEST_CASE("lines of modules that differ by a number are one row") {
   const std::string text = as_text(plan_of({process(kMiB)}));
   CHECK(text.find("2.00 KiB  activations  train.py:7  Net.layers.*.act\n") != std::string::npos);
   CHECK(text.find("3 x aten::_local_scalar_dense (read) at train.py:9") != std::string::npos);
+}
+
+TEST_CASE("the report says why a figure may be another one") {
+  std::string told = process(kMiB);
+  replace(told, R"("changes": {})", R"("uncertain": ["torch.compile <x>"], "changes": {})");
+  const Plan plan = plan_of({told, told});
+  CHECK(as_text(plan).find("\nnot exact: torch.compile <x>\n") != std::string::npos);
+  CHECK(as_json(plan).find(R"("uncertain": [)") != std::string::npos);
+  CHECK(as_html(plan).find("Not exact: torch.compile &lt;x&gt;.") != std::string::npos);
+  CHECK(as_text(plan_of({process(kMiB)})).find("not exact:") == std::string::npos);
 }
 
 TEST_CASE("what is no plan is refused") {

@@ -102,6 +102,12 @@ std::string missing_text(const Plan& plan) {
   return text;
 }
 
+std::string uncertain_text(const Plan& plan) {
+  std::string text;
+  for (const std::string& why : plan.uncertain) text += fmt::format("\nnot exact: {}\n", why);
+  return text;
+}
+
 const char* verdict_name(Verdict verdict) {
   return verdict == Verdict::kFits        ? "fits"
          : verdict == Verdict::kMayNotFit ? "may not fit"
@@ -176,6 +182,7 @@ nlohmann::json json_of(const Plan& plan) {
           {"verdict", verdict_name(plan.verdict())},
           {"devices", devices},
           {"missing_values", missing},
+          {"uncertain", plan.uncertain},
           {"snapshots", snapshots},
           {"processes", plan.processes},
           {"ranks", plan.ranks},
@@ -211,7 +218,7 @@ std::string as_text(const Plan& plan) {
         fmt::format("this is rank 0 of {}; the other ranks are assumed to be alike\n", plan.ranks);
   for (const AlikeDevices& one : alike_devices(plan))
     text += device_text(plan, *one.device, one.names);
-  text += missing_text(plan);
+  text += missing_text(plan) + uncertain_text(plan);
   if (!plan.notes.empty()) text += "\n" + plan.notes;
   return text;
 }

@@ -29,6 +29,8 @@ def measured(file: Path, *words: object, data: bool) -> dict:
     "words",
     [
         "layers.py --model gan --batch 8 --width 128 --steps 2",
+        "layers.py --model lstm --batch 8 --length 64 --width 256 --steps 2",
+        "layers.py --model gru --batch 4 --length 32 --width 512 --layers 3 --steps 2",
         "layers.py --model graph --batch 8 --width 128 --steps 2",
         "layers.py --model sound --batch 2 --length 100 --width 128 --steps 2",
         "recommender.py --rows 5000 --batch 512 --tables 8 --steps 2",
@@ -51,6 +53,7 @@ def test_every_allocation_is_as_if_it_were_computed(tmp_path: Path, words: str) 
     ("name", "words"),
     [
         ("graph", "layers.py --model graph --layers 4 --batch 64"),
+        ("lstm-b64", "layers.py --model lstm --batch 64"),
         ("gan-b128", "layers.py --model gan --batch 128"),
         ("dlrm-sgd", "recommender.py"),
         ("unet-sample", "diffusion.py --model unet --batch 16 --sample --steps 5"),

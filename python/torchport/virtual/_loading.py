@@ -12,7 +12,7 @@ from typing import Any
 from torchport import _runtimes
 from torchport._runtimes import Torch, UnsupportedTorch
 from torchport._startup import VARIABLE
-from torchport.virtual import _hiding, _rivals, _watching, planning
+from torchport.virtual import _hiding, _rivals, _watching, planning, without_data
 
 
 def hidden() -> bool:
@@ -69,6 +69,8 @@ def after_torch(torch: ModuleType) -> None:
         _watching.start(torch)
     elif not hidden() and (planning.wanted() or _tells_lines(torch._ops.ops.torchport)):
         _watching.find_lines(torch)
+    if not hidden():
+        without_data.install(torch)
     if planning.wanted() and not hidden():
         planning.start(torch)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from torchport.virtual import aot_inductor, compiled_interface, inductor_names
+from torchport.virtual import aot_inductor, compiled_interface, inductor_names, without_data
 from torchport.virtual.torch_c_shim._native import kind, refuse, refusing
 
 
@@ -77,6 +77,7 @@ def _register(common: ModuleType, device: str) -> None:
     from torch._inductor.scheduler import BaseSchedulerNode
 
     from torchport.virtual import compiled_asserts, compiled_lowerings
+    from torchport.virtual.without_data import compiled
 
     class Refusing:
         supports_caching = True
@@ -97,6 +98,8 @@ def _register(common: ModuleType, device: str) -> None:
     BaseSchedulerNode.is_cpu = is_cpu  # type: ignore[method-assign]
     compiled_lowerings.install(device)
     compiled_asserts.install(device)
+    if without_data.wanted():
+        compiled.install()
     _call_without_stream(PythonWrapperCodegen)
     _partition_as_on_a_gpu(device)
     common.register_backend_for_device(
@@ -142,7 +145,9 @@ def _graph_pass(device: str) -> Any:
 
         def uuid(self) -> str:
             sources = (__file__, *(str(m.__file__) for m in modules))
-            return hashlib.sha256(b"".join(Path(s).read_bytes() for s in sources)).hexdigest()
+            code = b"".join(Path(s).read_bytes() for s in sources)
+            # Code for a device without data has no vectors.
+            return hashlib.sha256(code + bytes([without_data.wanted()])).hexdigest()
 
     return Pass()
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from torchport.virtual import alike_ranks, planning_changes
+from torchport.virtual import alike_ranks, planning_changes, without_data
 
 FILE = "TORCHPORT_PLAN"
 SNAPSHOT = "TORCHPORT_PLAN_SNAPSHOT"  # how many events of each device a snapshot may have
@@ -237,6 +237,7 @@ def start(torch: ModuleType) -> None:
             "seconds": time.monotonic() - began,
             "ended_by": ended_by,
             "changes": changes.applied,
+            "uncertain": without_data.uncertain(),
             "ranks": int(os.environ.get(alike_ranks.VARIABLE, "0")),
             "snapshot": _snapshot(torch, target.with_suffix(".pickle")),
         }

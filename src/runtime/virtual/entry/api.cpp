@@ -80,6 +80,7 @@ std::string describe() {
                            {"count", spec.count},
                            {"memory", spec.memory},
                            {"random", draws_as_device() ? "device" : "cpu"},
+                           {"data", spec.data ? nlohmann::json(*spec.data) : nlohmann::json()},
                            {"uuids", Runtime::get().uuids()},
                            {"visible", Runtime::get().visible()}};
   if (spec.profile != nullptr) {

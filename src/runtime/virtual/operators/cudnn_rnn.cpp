@@ -3,7 +3,8 @@
 //
 // The forward pass of training records a graph of autograd over the CPU's tensors, which the
 // backward pass takes from the reserve. If it is not there, the backward pass runs the layer again;
-// which elements dropout kept is in the reserve, too.
+// which elements dropout kept is in the reserve, too. A layer that lacks values is not computed:
+// its results and what it works in take their memory.
 #include "runtime/virtual/operators/cudnn_rnn.h"
 
 #include <array>
@@ -24,11 +25,13 @@
 #include <torch/library.h>
 
 #include "runtime/virtual/core/alias.h"
+#include "runtime/virtual/operators/cudnn_rnn_call.h"
 #include "runtime/virtual/operators/cudnn_rnn_dropout.h"
 #include "runtime/virtual/operators/cudnn_rnn_pass.h"
 #include "runtime/virtual/operators/graph_in_kernel.h"
 #include "runtime/virtual/operators/maybe_tensor.h"
 #include "runtime/virtual/operators/operator_groups.h"
+#include "runtime/virtual/without_data/meta_aliases.h"
 
 namespace torchport::vdev {
 
@@ -39,69 +42,10 @@ namespace {
 
 using at::Tensor;
 using at::TensorList;
-using Sizes = std::vector<std::int64_t>;
 using RnnForward = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
 using RnnBackward = std::tuple<Tensor, Tensor, Tensor, std::vector<Tensor>>;
 
 constexpr std::size_t kBias = 2;  // among the parts of a layer and direction
-
-// One call of a layer: its numbers, and the sizes of its tensors.
-struct RnnCall {
-  CudnnRnn rnn;
-  RecurrentLayout layout;
-  bool batch_first = false;
-  std::int64_t each = 0;  // weights of a layer and direction
-  Sizes packed;           // sizes of the batch of each step; empty for a padded input
-  std::int64_t steps = 0;
-  std::int64_t batch = 0;
-
-  [[nodiscard]] bool is_transposed() const { return batch_first && packed.empty(); }
-  [[nodiscard]] Tensor steps_first(const Tensor& tensor) const {
-    return is_transposed() ? tensor.transpose(0, 1) : tensor;
-  }
-  [[nodiscard]] Sizes input_size(const Tensor& input) const {
-    return packed.empty() ? Sizes{steps, batch, rnn.input} : Sizes{input.size(0), rnn.input};
-  }
-  [[nodiscard]] Sizes output_size(const Tensor& input) const {
-    const std::int64_t features = rnn.features() * rnn.directions;
-    return packed.empty() ? Sizes{steps, batch, features} : Sizes{input.size(0), features};
-  }
-  [[nodiscard]] Sizes hidden_size() const { return {rnn.runs(), batch, rnn.features()}; }
-  [[nodiscard]] Sizes cell_size() const { return {rnn.runs(), batch, rnn.hidden}; }
-  [[nodiscard]] Tensor workspace(const Tensor& input) const {
-    return at::empty({workspace_bytes(rnn, steps, batch, input.scalar_type(), !packed.empty())},
-                     input.options().dtype(at::kByte));
-  }
-};
-
-RnnCall rnn_call(const Tensor& input, std::int64_t each, std::int64_t mode,
-                 const c10::SymInt& hidden, const c10::SymInt& projected, std::int64_t layers,
-                 bool batch_first, double dropout, bool train, bool bidirectional,
-                 c10::SymIntArrayRef batch_sizes) {
-  RnnCall call;
-  call.layout = {each >= 4, layers, dropout, train, bidirectional};
-  call.rnn = {cell_of_mode(mode),     input.size(-1), hidden.expect_int(),
-              projected.expect_int(), layers,         call.layout.directions()};
-  call.batch_first = batch_first;
-  call.each = each;
-  for (const c10::SymInt& size : batch_sizes) call.packed.push_back(size.expect_int());
-  const Tensor ordered = call.steps_first(input);
-  call.steps = call.packed.empty() ? ordered.size(0) : std::ssize(call.packed);
-  call.batch = call.packed.empty() ? ordered.size(1) : call.packed.front();
-  return call;
-}
-
-void check_size(const char* what, const Tensor& tensor, const Sizes& expected) {
-  TORCH_CHECK(!tensor.defined() || tensor.sizes().equals(expected), "Expected ", what, " size ",
-              at::IntArrayRef(expected), ", got ", tensor.sizes());
-}
-
-void check_states(const RnnCall& call, const Tensor& hx, const Tensor& cx) {
-  TORCH_CHECK(call.rnn.cell == Cell::kLstm || !cx.defined(),
-              "rnn: illegal defined cx for non-LSTM RNN");
-  TORCH_CHECK(hx.is_contiguous(), "rnn: hx is not contiguous");
-  TORCH_CHECK(!cx.defined() || cx.is_contiguous(), "rnn: cx is not contiguous");
-}
 
 std::vector<Tensor> states_of(const Tensor& hx, const Tensor& cx) {
   return cx.defined() ? std::vector<Tensor>{hx, cx} : std::vector<Tensor>{hx};
@@ -199,6 +143,11 @@ RnnForward rnn_forward(const Tensor& input, TensorList weights, std::int64_t eac
   const std::int64_t bytes =
       train ? reserve_bytes(call.rnn, call.steps, call.batch, std::int64_t(x.element_size())) : 0;
   const Tensor reserve = at::empty({bytes}, input.options().dtype(at::kByte));
+  if (lack_data({x, hx, cx, buffer})) {
+    make_up({output, hy, cy, reserve});
+    if (call.is_transposed()) output.transpose_(0, 1);
+    return {output, hy, cy, reserve, buffer};
+  }
   Aliases aliases;
   RnnOnHost host = on_host(aliases, x, states_of(hx, cx), buffer, call);
   RnnDropout drop(call.layout, input.device().index(),
@@ -242,7 +191,7 @@ std::vector<Tensor> write_weights(const RnnCall& call, const Tensor& input, Tens
   const Tensor all = elements == buffer.numel() ? at::empty(buffer.sizes(), buffer.options())
                                                 : at::zeros(buffer.sizes(), buffer.options());
   const Tensor workspace = call.workspace(x);
-  {
+  if (!found.empty()) {
     Aliases aliases;
     const std::vector<Tensor> targets = matrices_in(aliases.of(all), call);
     for (std::size_t i = 0; i < found.size(); ++i)
@@ -297,6 +246,11 @@ std::tuple<Tensor, Tensor, Tensor, OnHost> backward_of(const RnnCall& call, cons
   Tensor dhx = gradient_like(call.hidden_size(), hx, of_states);
   Tensor dcx = cx.defined() ? gradient_like(call.cell_size(), cx, of_states) : Tensor();
   const Tensor workspace = call.workspace(x);
+  if (lack_data({x, hx, cx, buffer, reserve, dy, of.hy, of.cy})) {
+    make_up({dx, dhx, dcx});
+    if (call.is_transposed()) dx.transpose_(0, 1);
+    return {dx, dhx, dcx, OnHost()};
+  }
   Aliases aliases;
   RnnOnHost host = on_host(aliases, x, states_of(hx, cx), buffer, call);
   const Tensor reserve_on_host = aliases.of(reserve);

@@ -1,5 +1,6 @@
 #include "runtime/virtual/without_data/meta_aliases.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <c10/core/Allocator.h>
@@ -138,6 +139,18 @@ bool is_made_up(const Tensor& tensor) {
 
 void mark_made_up(const Tensor& tensor) {
   if (StorageBlock* block = block_behind(tensor)) block->made_up = true;
+}
+
+bool lack_data(std::initializer_list<Tensor> tensors) {
+  return is_without_data() && std::any_of(tensors.begin(), tensors.end(), &lacks_data);
+}
+
+void make_up(std::initializer_list<Tensor> results) {
+  for (const Tensor& result : results) {
+    if (!result.defined()) continue;
+    if (!lacks_data(result)) result.zero_();
+    mark_made_up(result);
+  }
 }
 
 }  // namespace torchport::vdev

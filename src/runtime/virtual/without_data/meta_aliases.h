@@ -2,6 +2,7 @@
 // meta kernel into tensors of the device: as Aliases (core/alias.h), where nothing has values.
 #pragma once
 
+#include <initializer_list>
 #include <utility>
 
 #include <ATen/core/Tensor.h>
@@ -56,5 +57,11 @@ class MetaAliases {
 [[nodiscard]] bool is_made_up(const at::Tensor& tensor);
 // Says so of a tensor of a virtual device.
 void mark_made_up(const at::Tensor& tensor);
+
+// Whether one of them, if it is defined, lacks its values.
+[[nodiscard]] bool lack_data(std::initializer_list<at::Tensor> tensors);
+// Fills the results of a kernel that does not compute: zeros that are made up, in those that are
+// small enough to have data.
+void make_up(std::initializer_list<at::Tensor> results);
 
 }  // namespace torchport::vdev

@@ -1,5 +1,6 @@
 #include "runtime/virtual/without_data/values.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -27,6 +28,7 @@
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/watch/source_lines.h"
 #include "runtime/virtual/without_data/meta_aliases.h"
+#include "runtime/virtual/without_data/other_layouts.h"
 
 namespace torchport::vdev {
 
@@ -39,14 +41,6 @@ using torch::jit::Stack;
 void leave(Stack* stack, std::size_t first, std::initializer_list<IValue> results) {
   stack->resize(first);
   stack->insert(stack->end(), results.begin(), results.end());
-}
-
-// A tensor of the device with zeros, if it is small enough to have any. It is made up.
-Tensor zeros(at::IntArrayRef sizes, const Tensor& like, at::ScalarType type) {
-  Tensor made = at::empty(sizes, like.options().dtype(type));
-  if (!lacks_data(made)) made.zero_();
-  mark_made_up(made);
-  return made;
 }
 
 bool number(Stack* stack, std::size_t first) {
@@ -73,7 +67,7 @@ bool nothing(Stack* stack, std::size_t first) {
 bool all_elements(Stack* stack, std::size_t first) {
   const Tensor self = (*stack)[first].toTensor();
   // As CUDA's kernel lays them out: one dimension after the other.
-  const Tensor made = zeros({self.dim(), self.numel()}, self, at::kLong).t();
+  const Tensor made = made_up_zeros({self.dim(), self.numel()}, self, at::kLong).t();
   leave(stack, first, {IValue(made)});
   return true;
 }
@@ -83,7 +77,7 @@ bool all_selected(Stack* stack, std::size_t first) {
   const Tensor mask = (*stack)[first + 1].toTensor();
   std::int64_t count = 1;
   for (const std::int64_t size : at::infer_size(self.sizes(), mask.sizes())) count *= size;
-  leave(stack, first, {IValue(zeros({count}, self, self.scalar_type()))});
+  leave(stack, first, {IValue(made_up_zeros({count}, self, self.scalar_type()))});
   return true;
 }
 
@@ -99,10 +93,11 @@ void leave_unique(Stack* stack, std::size_t first, bool finds_inverse, bool coun
   const Tensor self = (*stack)[first].toTensor();
   const std::array<std::int64_t, 1> none{0};
   const std::array<std::int64_t, 1> all{self.numel()};
-  leave(stack, first,
-        {IValue(zeros(all, self, self.scalar_type())),
-         IValue(zeros(finds_inverse ? self.sizes() : at::IntArrayRef(none), self, at::kLong)),
-         IValue(zeros(counts ? all : none, self, at::kLong))});
+  leave(
+      stack, first,
+      {IValue(made_up_zeros(all, self, self.scalar_type())),
+       IValue(made_up_zeros(finds_inverse ? self.sizes() : at::IntArrayRef(none), self, at::kLong)),
+       IValue(made_up_zeros(counts ? all : none, self, at::kLong))});
 }
 
 // _unique2(self, sorted, return_inverse, return_counts)
@@ -135,7 +130,7 @@ bool index_by_numbers(Stack* stack, std::size_t first) {
     }
     any = true;
     for (std::int64_t i = 0; i < one->dim(); ++i)
-      numbers.push_back(zeros({one->numel()}, *one, at::kLong));
+      numbers.push_back(made_up_zeros({one->numel()}, *one, at::kLong));
   }
   if (any) (*stack)[first + 1] = std::move(numbers);
   return false;
@@ -147,7 +142,7 @@ bool each_once(Stack* stack, std::size_t first) {
   const Tensor repeats = (*stack)[first].toTensor();
   const IValue& given = (*stack)[first + 1];
   const std::int64_t count = given.isNone() ? repeats.numel() : given.toInt();
-  leave(stack, first, {IValue(zeros({count}, repeats, repeats.scalar_type()))});
+  leave(stack, first, {IValue(made_up_zeros({count}, repeats, repeats.scalar_type()))});
   return true;
 }
 
@@ -158,8 +153,8 @@ Tensor with_all_elements(const Tensor& self, std::int64_t sparse_dim) {
   const std::int64_t count = c10::multiply_integers(sparse);
   std::vector<std::int64_t> of_values(sizes.begin() + sparse_dim, sizes.end());
   of_values.insert(of_values.begin(), count);
-  const Tensor indices = zeros({sparse_dim, count}, self, at::kLong);
-  const Tensor values = zeros(of_values, self, self.scalar_type());
+  const Tensor indices = made_up_zeros({sparse_dim, count}, self, at::kLong);
+  const Tensor values = made_up_zeros(of_values, self, self.scalar_type());
   return at::_sparse_coo_tensor_unsafe(indices, values, sizes, values.options().layout(at::kSparse),
                                        true);
 }
@@ -181,6 +176,11 @@ bool all_in_layout(Stack* stack, std::size_t first) {
   if (layout.value_or(at::kSparse) != at::kSparse || dense < 0 || dense >= self.dim()) return false;
   leave(stack, first, {IValue(with_all_elements(self, self.dim() - dense))});
   return true;
+}
+
+template <at::Layout kLayout>
+bool all_compressed(Stack* stack, std::size_t first) {
+  return to_compressed(stack, first, kLayout);
 }
 
 // multinomial(self, num_samples, replacement, generator), by the largest quotients
@@ -227,6 +227,17 @@ const std::unordered_map<std::string_view, ValueRule>& rules() {
       {"aten::_local_scalar_dense", {true, &number}},
       {"aten::_to_sparse", {true, &all_in_layout}},
       {"aten::_to_sparse.sparse_dim", {true, &all_in_dims}},
+      {"aten::_to_sparse_bsc", {true, &all_compressed<at::kSparseBsc>}},
+      {"aten::_to_sparse_bsr", {true, &all_compressed<at::kSparseBsr>}},
+      {"aten::_to_sparse_csc", {true, &all_compressed<at::kSparseCsc>}},
+      {"aten::_to_sparse_csr", {true, &all_compressed<at::kSparseCsr>}},
+      {"aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams", {false, &fake_quantize}},
+      {"aten::fake_quantize_per_channel_affine_cachemask", {false, &fake_quantize}},
+      {"aten::fake_quantize_per_tensor_affine_cachemask", {false, &fake_quantize}},
+      {"aten::quantize_per_channel", {false, &quantize_per_channel}},
+      {"aten::quantize_per_tensor", {false, &quantize_per_tensor}},
+      {"aten::quantize_per_tensor.tensor_qparams", {false, &quantize_per_tensor}},
+      {"aten::_weight_int4pack_mm", {false, &weight_int4pack_mm}},
       {"aten::all", {.one_results = true}},
       {"aten::all.dim", {.one_results = true}},
       {"aten::all.dims", {.one_results = true}},
@@ -242,8 +253,9 @@ const std::unordered_map<std::string_view, ValueRule>& rules() {
       {"aten::unique_consecutive", {true, &all_apart}},
       {"aten::index.Tensor", {false, &index_by_numbers}},
       {"aten::copy_", {false, &copy}},
-      {"aten::_cudnn_rnn", {.computes = true}},
-      {"aten::_cudnn_rnn_backward", {.computes = true}},
+      {"aten::_cudnn_rnn", {.by_kernel = true}},
+      {"aten::_cudnn_rnn_backward", {.by_kernel = true}},
+      {"aten::_cudnn_rnn_flatten_weight", {.by_kernel = true}},
       {"aten::_assert_async", {false, &nothing}},
       {"aten::_assert_async.msg", {false, &nothing}},
   };
@@ -284,8 +296,24 @@ std::string questions() {
   return Questions::all().json();
 }
 
+// NOLINTBEGIN(performance-unnecessary-value-param): torch asks for values
+
+// For kernels that were compiled: whether the values of an argument are not there, or made up.
+bool lacks_values(std::vector<Tensor> arguments) {
+  return std::any_of(arguments.begin(), arguments.end(),
+                     [](const Tensor& one) { return lacks_data(one) || is_made_up(one); });
+}
+
+void make_up_all(std::vector<Tensor> results) {
+  for (const Tensor& result : results) make_up({result});
+}
+
+// NOLINTEND(performance-unnecessary-value-param)
+
 TORCH_LIBRARY_FRAGMENT(torchport, library) {
   library.def("missing_values() -> str", &questions);
+  library.def("lacks_values(Tensor[] arguments) -> bool", &lacks_values);
+  library.def("make_up(Tensor[] results) -> ()", &make_up_all);
 }
 
 }  // namespace

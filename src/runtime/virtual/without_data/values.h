@@ -19,9 +19,9 @@ struct ValueRule {
   bool reads = false;  // the host, or the result's size, depends on values
   // Takes the call's arguments from `first` on and leaves the results; false if it is not its call.
   bool (*instead)(torch::jit::Stack* stack, std::size_t first) = nullptr;
-  // It is computed on zeros although there is a meta kernel, which does not know what a device
-  // keeps for the backward pass.
-  bool computes = false;
+  // The device's own kernel makes the results, and does not compute where values lack: the meta
+  // kernel does not know what a device keeps for the backward pass.
+  bool by_kernel = false;
   // Whether the device's kernel does nothing for such a call but call other operators; null if that
   // never is so.
   bool (*calls_others)(const c10::IValue* arguments) = nullptr;

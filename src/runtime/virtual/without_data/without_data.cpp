@@ -26,6 +26,7 @@
 #include "runtime/virtual/planning/work_record.h"
 #include "runtime/virtual/without_data/meta_aliases.h"
 #include "runtime/virtual/without_data/meta_results.h"
+#include "runtime/virtual/without_data/other_layouts.h"
 #include "runtime/virtual/without_data/structured_meta.h"
 #include "runtime/virtual/without_data/values.h"
 
@@ -147,9 +148,9 @@ class WithoutDataKernel final : public c10::OperatorKernel {
       }
       if (rule_->instead != nullptr && does_instead(stack, first, data.device)) return;
     }
-    const bool by_below = rule_ != nullptr && rule_->computes;
-    if (data.plain && !by_below && by_meta(op, stack, first, count)) return;
-    note_computed_on_zeros(op.operator_name());
+    const bool by_kernel = rule_ != nullptr && rule_->by_kernel;
+    if (data.plain && !by_kernel && by_meta(op, stack, first, count)) return;
+    if (!by_kernel) note_computed_on_zeros(op.operator_name());
     below_.callBoxed(op, keys, stack);
     mark_results(op, *stack);
   }
@@ -319,6 +320,7 @@ void cover_kernels() {
       const auto op = c10::Dispatcher::singleton().findSchema(name);
       if (op) cover(*op);
     }
+    cover_other_layouts();
   });
 }
 

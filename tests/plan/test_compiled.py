@@ -1,0 +1,116 @@
+"""torch.compile on devices without data: inductor's buffers are taken, and its kernels are not computed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from planning_programs import torchport
+
+# Trains a model and prints the most bytes that were allocated, and whether it was in one step.
+TRAINS = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.up, self.down = nn.LayerNorm(256), nn.Linear(256, 1024), nn.Linear(1024, 256)
+    def forward(self, x):
+        return x + self.down(F.gelu(self.up(self.norm(x))))
+model = nn.Sequential(nn.Embedding(1000, 256), Block(), Block(), nn.Linear(256, 1000)).cuda()
+def loss_of(words):
+    return F.cross_entropy(model(words).flatten(0, 1), words.flatten())
+{compiles}
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for _ in range(3):
+    words = torch.randint(0, 1000, (32, 128)).cuda()
+    loss = step(words)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+print(torch.cuda.max_memory_allocated())
+"""
+PLAIN = "step = loss_of"
+SAID = "torchport: not exact: torch.compile: "
+
+
+def peak(tmp_path: Path, compiles: str, *options: str) -> tuple[int, str]:
+    (tmp_path / "train.py").write_text(TRAINS.format(compiles=compiles))
+    run = torchport("run", "-q", "--profile", "h100-80g", *options, "train.py", folder=tmp_path)
+    assert run.returncode == 0, run.stderr
+    return int(run.stdout.split()[-1]), run.stderr
+
+
+def test_the_memory_is_that_of_what_inductor_compiles(tmp_path: Path) -> None:
+    compiles = "step = torch.compile(loss_of)"
+    computed, _ = peak(tmp_path, compiles)
+    planned, said = peak(tmp_path, compiles, "--no-data")
+    eager, _ = peak(tmp_path, PLAIN, "--no-data")
+    assert planned == computed < 0.9 * eager
+    assert said.count(SAID) == 1
+
+
+@pytest.mark.parametrize(
+    "compiles",
+    [
+        "step = torch.compile(loss_of, fullgraph=True, dynamic=True)",
+        "step = torch.compile(loss_of, mode='reduce-overhead')",
+        "step = torch.compile(loss_of, mode='max-autotune')",
+        "step = torch.compile(loss_of, options={'shape_padding': True, 'triton.cudagraphs': False})",
+        "@torch.compile\ndef step(words): return loss_of(words)",
+        "model.compile(); step = loss_of",
+        "def broken(words):\n"
+        "    found = loss_of(words)\n"
+        "    torch._dynamo.graph_break()\n"
+        "    return found * 2 if found.item() < 1 else found\n"
+        "step = torch.compile(broken)",
+    ],
+)
+def test_ways_to_compile(tmp_path: Path, compiles: str) -> None:
+    planned, said = peak(tmp_path, compiles, "--no-data")
+    eager, _ = peak(tmp_path, PLAIN, "--no-data")
+    assert planned < 1.01 * eager
+    assert said.count(SAID) == 1
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_other_backends_are_as_they_are(tmp_path: Path, backend: str) -> None:
+    planned, said = peak(
+        tmp_path, f"step = torch.compile(loss_of, backend={backend!r})", "--no-data"
+    )
+    eager, _ = peak(tmp_path, PLAIN, "--no-data")
+    assert planned == pytest.approx(eager, rel=0.1)
+    assert SAID not in said
+
+
+def test_a_plan_says_that_it_is_not_exact(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAINS.format(compiles="step = torch.compile(loss_of)"))
+    run = torchport("plan", "--format", "json", "train.py", folder=tmp_path)
+    assert run.returncode == 0, run.stderr
+    plan = json.loads(run.stdout[run.stdout.index("{") :])
+    assert [why.partition(":")[0] for why in plan["uncertain"]] == ["torch.compile"]
+    assert not [one for one in plan["missing_values"] if one["kind"] == "computed on zeros"]
+    text = torchport("plan", "train.py", folder=tmp_path).stdout
+    assert text.count("not exact: torch.compile: ") == 1
+
+
+def test_what_has_values_is_computed(tmp_path: Path) -> None:
+    (tmp_path / "small.py").write_text(
+        "import torch\n"
+        "@torch.compile\n"
+        "def small(x): return torch.relu(x - 2).cumsum(0) * 2\n"
+        "@torch.compile\n"
+        "def sums(x): return x.exp().sum(-1)\n"
+        "print(small(torch.arange(5.0, device='cuda')).tolist())\n"
+        "print((sums(torch.randn(3, 100_000, device='cuda')) + 1).tolist())\n"
+        "print(small(torch.arange(5.0)).tolist(), sums(torch.zeros(3, 100_000)).tolist())\n"
+    )
+    run = torchport("run", "-q", "--no-data", "small.py", folder=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.splitlines() == [
+        "[0.0, 0.0, 0.0, 2.0, 6.0]",
+        "[1.0, 1.0, 1.0]",
+        "[0.0, 0.0, 0.0, 2.0, 6.0] [100000.0, 100000.0, 100000.0]",
+    ]
