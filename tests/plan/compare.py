@@ -104,7 +104,7 @@ def main() -> int:
     unread = [
         error for error, real in zip(errors, chosen.values(), strict=True) if not is_read(real)
     ]
-    told = f"{summary(errors)}. Without the lines marked *: {summary(unread)}."
+    told = f"{summary(errors)}.\nWithout the lines marked *: {summary(unread)}."
     text = "\n".join([*rows, "", told])
     print(text)
     if options.write:

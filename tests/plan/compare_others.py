@@ -3,8 +3,8 @@
     python tests/plan/compare_others.py --packages FOLDER:FOLDER --fakegpu FOLDER [--only PART] [--write docs/plan.md]
 
 Takes 32 programs, spread over points.txt, and ends a tool after ten minutes. --fakegpu is a checkout of FakeGPU, which
-no package index has; without it its lines are left out. --answers FILE.json keeps each answer, with the seconds from
-start to end and what the tool said where it has none; what is there already is not asked again.
+no package index has; without it its lines are left out. --answers FILE.json keeps each answer, with the seconds
+of the processor and what the tool said where it has none; what is there already is not asked again.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from compare import HERE, MIB, planned, read
+from compare import HERE, MIB, TORCHPORT, read
 
 BEGIN, END = "<!-- others: written by make test-plan-others -->", "<!-- end of others -->"
 SECONDS = 600
@@ -35,7 +34,7 @@ class Answer:
     program: str
     real: int  # bytes
     found: int | None  # bytes
-    seconds: float
+    seconds: float  # of the processor, from start to end
     said: str  # why there is no figure
 
     @property
@@ -48,6 +47,7 @@ class Tools:
 
     def __init__(self, packages: str, fakegpu: str) -> None:
         self.packages, self.fakegpu = packages, fakegpu
+        self.seconds = threading.local()  # of the processor, that the last command took
 
     def all(self) -> dict:
         tools = {
@@ -62,21 +62,28 @@ class Tools:
             tools["FakeGPU preflight"] = self.preflight
         return tools
 
-    def environment(self) -> dict[str, str]:
-        return os.environ | {"PYTHONPATH": f"{self.packages}:{self.fakegpu}".rstrip(":")}
+    def started(self, command: list) -> str:
+        """Runs a command, adds its seconds, and returns the last line that it wrote."""
+        environment = os.environ | {"PYTHONPATH": f"{self.packages}:{self.fakegpu}".rstrip(":")}
+        with tempfile.TemporaryFile("w+") as told:
+            words = [str(one) for one in command]
+            process = subprocess.Popen(words, env=environment, stdout=told, stderr=told)
+            late = threading.Timer(SECONDS, process.kill)
+            late.start()
+            _, status, usage = os.wait4(process.pid, 0)
+            late.cancel()
+            self.seconds.value = usage.ru_utime + usage.ru_stime
+            told.seek(0)
+            lines = told.read().strip().splitlines()
+        return lines[-1] if lines else f"ended with {os.waitstatus_to_exitcode(status)}"
 
     def torchport(self, real: dict) -> int | str:
-        found = planned("", real, self.packages)
-        return found if isinstance(found, str) else int(found["allocated"])
-
-    def started(self, words: list) -> str:
-        """Runs Python, and returns the last line that it wrote."""
-        command = [str(one) for one in [sys.executable, *words]]
-        run = subprocess.run(
-            command, env=self.environment(), capture_output=True, text=True, timeout=SECONDS, check=False
-        )  # fmt: skip
-        lines = (run.stderr or run.stdout).strip().splitlines()
-        return lines[-1] if lines else f"ended with {run.returncode}"
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "plan.gz"
+            words = [HERE / "measure.py", out, HERE / "programs" / real["program"]]
+            options = ["run", "-q", "--no-data", "--profile", "h100-80g", "--"]
+            said = self.started([TORCHPORT, *options, sys.executable, *words, *real["arguments"]])
+            return int(read(out)["allocated"]) if out.exists() else said
 
     def worker(self, name: str, real: dict) -> int | str:
         with tempfile.TemporaryDirectory() as folder:
@@ -84,15 +91,24 @@ class Tools:
             program = HERE / "programs" / real["program"]
             # Two steps: a third has the same peak.
             steps = [] if real["program"] == "generate.py" else ["--steps", "2"]
-            words = [HERE / "others" / f"{name}.py", out, program, *real["arguments"], *steps]
-            said = self.started(words)
+            worker = HERE / "others" / f"{name}.py"
+            said = self.started([sys.executable, worker, out, program, *real["arguments"], *steps])
             return json.loads(out.read_text())["bytes"] if out.exists() else said
 
     def preflight(self, real: dict) -> int | str:
         if real["allocated"] > SMALL:
             return "not asked: it computes with the CPU"
         with tempfile.TemporaryDirectory() as folder:
-            words = ["-m", "fakegpu", "preflight", "--runtime", "fakecuda", "--profile", "h100"]
+            words = [
+                sys.executable,
+                "-m",
+                "fakegpu",
+                "preflight",
+                "--runtime",
+                "fakecuda",
+                "--profile",
+                "h100",
+            ]
             program = [sys.executable, HERE / "programs" / real["program"], *real["arguments"]]
             said = self.started([*words, "--report-dir", folder, "--", *program])
             report = Path(folder) / "preflight_report.json"
@@ -105,18 +121,20 @@ class Tools:
             return int(told["devices"][0]["allocated_peak_memory"])
 
 
-def ask(tool: str, function, name: str, real: dict) -> Answer:
-    start = time.monotonic()
-    try:
-        found = function(real)
-    except subprocess.TimeoutExpired:
-        found = f"more than {SECONDS} s"
-    seconds = time.monotonic() - start
+def ask(tools: Tools, tool: str, name: str, real: dict) -> Answer:
+    tools.seconds.value = 0.0
+    found = tools.all()[tool](real)
     is_figure = isinstance(found, int)
-    answer = Answer(tool, name, real["allocated"], found if is_figure else None, seconds,
-                    "" if is_figure else found)  # fmt: skip
+    answer = Answer(
+        tool,
+        name,
+        real["allocated"],
+        found if is_figure else None,
+        tools.seconds.value,
+        "" if is_figure else found,
+    )
     told = f"{answer.error:+.2%}" if is_figure else found
-    print(f"{seconds:6.1f} s  {tool:32}{name:24}{told}", flush=True)
+    print(f"{answer.seconds:6.1f} s  {tool:32}{name:24}{told}", flush=True)
     return answer
 
 
@@ -194,14 +212,14 @@ def main() -> int:
     recorded = {name: HERE / "recorded" / f"{name}.json.gz" for name in spread}
     chosen = {name: read(path) for name, path in recorded.items()
               if options.only in name and path.exists()}  # fmt: skip
-    tools = Tools(options.packages, options.fakegpu).all()
+    tools = Tools(options.packages, options.fakegpu)
     answers = Answers(options.answers)
     with ThreadPoolExecutor(2) as pool:
         for name, real in chosen.items():
-            for tool, function in tools.items():
+            for tool in tools.all():
                 if not answers.has(tool, name):
-                    pool.submit(lambda *words: answers.add(ask(*words)), tool, function, name, real)
-    found = answers.sorted(list(tools), list(chosen))
+                    pool.submit(lambda *words: answers.add(ask(*words)), tools, tool, name, real)
+    found = answers.sorted(list(tools.all()), list(chosen))
     text = f"{table(found)}\n\n{details(found)}"
     print(text)
     if options.write:
