@@ -179,7 +179,7 @@ def table(answers: list[Answer]) -> str:
             continue
         within = [sum(abs(error) <= limit for error in errors) for limit in (0.02, 0.1)]
         median = statistics.median(abs(error) for error in errors) * 100
-        seconds = statistics.median(one.seconds for one in asked)
+        seconds = statistics.median(one.seconds for one in asked if one.seconds > 0)
         lines.append(
             f"| {tool} | {len(asked)} | {len(errors)} | {within[0]} | {within[1]} | {median:.2f} % | "
             f"{share(min(errors))} | {share(max(errors))} | {seconds:.0f} |"

@@ -48,7 +48,7 @@ def compared(point: dict, source: dict, plan: dict | str) -> tuple[str, float | 
     measured = point["measured"] * unit
     digits = 3 if source["unit"] == "GiB" else 0
     ranks = f" on {point['ranks']} ranks" if "ranks" in point else ""
-    words = f"`{point['program']} {point['arguments']}`{ranks}"
+    words = f"`{' '.join([point['program'], *point['arguments'].split()])}`{ranks}"
     shown = f"{point['measured']:.{digits}f}"
     if isinstance(plan, str):
         return f"| {words} | {source['device']} | {shown} {source['unit']} | {plan} | |", None
@@ -62,6 +62,18 @@ def compared(point: dict, source: dict, plan: dict | str) -> tuple[str, float | 
     error = 0.0 if is_within and len(found) > 1 else nearer / measured - 1
     line = f"| {words} | {source['device'].split(' (')[0]} | {shown} {source['unit']} | {text} | {error:+.2%} |"
     return line, error
+
+
+def summary(name: str, source: dict, errors: list[float | None]) -> str:
+    known = [error for error in errors if error is not None]
+    if not known:
+        return ""
+    figure = "`max_memory_allocated`" if source["figure"] == "allocated" else "the process"
+    within = [sum(abs(error) <= limit for error in known) for limit in (0.005, 0.02)]
+    return (
+        f"- {name}, {figure}: {len(known)} of {len(errors)} planned, {within[0]} within 0.5 %, {within[1]} within 2 %, "
+        f"{min(known):+.2%} to {max(known):+.2%}."
+    )
 
 
 def main() -> int:
@@ -84,7 +96,8 @@ def main() -> int:
             lines.append(line)
             errors[point["source"]].append(error)
     text = "| program | device | published | planned | |\n| --- | --- | ---: | ---: | ---: |\n"
-    text += "\n".join(lines)
+    text += "\n".join(lines) + "\n\n"
+    text += "\n".join(summary(name, told["sources"][name], found) for name, found in errors.items())
     print(text)
     if options.write:
         page = options.write.read_text()
