@@ -84,6 +84,7 @@ def main() -> None:
     out, program, *arguments = sys.argv[1:]
     sys.argv = [program, *arguments]
     torch.nn.Module._apply = apply
+    torch.nn.init.trunc_normal_ = lambda tensor, *_, **__: tensor  # looks into its values
     with contextlib.ExitStack() as leave:
         leave.enter_context(without_cuda("cpu"))
         leave.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
