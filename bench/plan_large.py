@@ -39,11 +39,6 @@ PLANS = {
         [LANGUAGE, "--model", "llama-2-70b", "--batch", "1", "--length", "2048", "--low-rank", "16", "--checkpointing",
          "--shard", *BFLOAT16],
     ],
-    "Llama-2-70B, AdamW, rank of 64, 1 x 4096": [
-        ["--ranks", "64"],
-        [LANGUAGE, "--model", "llama-2-70b", "--batch", "1", "--length", "4096", "--checkpointing", "--shard",
-         *BFLOAT16],
-    ],
 }  # fmt: skip
 
 
