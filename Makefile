@@ -222,6 +222,19 @@ test-plan: build $(torch_stamp) ## plan the programs whose memory a real GPU mea
 	@$(py) -m pip install -q --no-deps --upgrade --target build/plan -r deps/plan.txt
 	@$(py) tests/plan/compare.py --packages build/plan $(if $(ONLY),--only $(ONLY),--write docs/plan.md)
 
+.PHONY: test-plan-others
+test-plan-others: build $(torch_stamp) ## ask other estimators of memory for programs that a real GPU measured; FAKEGPU=FOLDER is a checkout of FakeGPU
+	@$(py) -m pip install -q --no-deps --upgrade --target build/plan -r deps/plan.txt
+	@$(py) -m pip install -q --no-deps --upgrade --target build/plan-others -r deps/plan-others.txt
+	@$(py) tests/plan/compare_others.py --packages build/plan:build/plan-others $(if $(FAKEGPU),--fakegpu $(FAKEGPU)) \
+	  --answers build/plan-others.json $(if $(ONLY),--only $(ONLY),--write docs/plan.md)
+
+.PHONY: test-plan-published
+test-plan-published: build $(torch_stamp) ## plan the programs whose memory others measured and published, and write their table in docs/plan.md
+	@$(py) -m pip install -q --no-deps --upgrade --target build/plan -r deps/plan.txt
+	@$(py) -m pip install -q --no-deps --upgrade --target build/plan-published -r deps/plan-published.txt
+	@$(py) tests/plan/compare_published.py --packages build/plan-published:build/plan $(if $(ONLY),--only $(ONLY),--write docs/plan.md)
+
 .PHONY: bench-cluster
 bench-cluster: build $(torch_stamp) $(cluster_stamp) ## measure a Ray cluster of this machine against plain infer
 	@cmake --install build/release --component program --prefix build/cluster >/dev/null
@@ -261,6 +274,8 @@ bench: build apt-bench $(bench_stamp) ecosystem ## measure the source tool and v
 	@$(py) bench/half_types.py
 	@$(py) bench/kernels.py
 	@$(py) bench/plan.py
+	@$(py) -m pip install -q --no-deps --upgrade --target build/plan -r deps/plan.txt
+	@$(py) bench/plan_large.py --packages build/plan
 	@$(py) bench/observe_overhead.py
 	@$(py) bench/checkpoint_loading.py
 	@$(py) bench/deploy_modes.py

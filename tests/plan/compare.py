@@ -22,6 +22,9 @@ HERE = Path(__file__).resolve().parent
 TORCHPORT = Path(os.environ.get("TORCHPORT_BINARY", Path(sys.executable).parent / "torchport"))
 BEGIN, END = "<!-- measured: written by make test-plan -->", "<!-- end of measured -->"
 MIB = 1 << 20
+# Models of which other recordings of a real device (tests/fidelity, memory/networks, and the recurrent layers of
+# tests/virtual/test_cudnn_rnn.py) were read when the memory of cuDNN and cuBLAS was written down, in other sizes.
+READ = {"resnet50", "gpt2", "gpt2-medium", "gpt2-xl", "lstm", "gru"}
 
 
 def read(path: Path) -> dict:
@@ -52,6 +55,19 @@ def share(found: int, real: int) -> str:
     return f"{(found / real - 1) * 100:+.2f} %"
 
 
+def is_read(real: dict) -> bool:
+    return bool(READ & set(real["arguments"]))
+
+
+def summary(errors: list[float]) -> str:
+    below = sum(error < -0.05 for error in errors)
+    return (
+        f"{sum(abs(error) <= 0.02 for error in errors)} of {len(errors)} programs are within 2 % of "
+        f"`max_memory_allocated`, {sum(abs(error) <= 0.005 for error in errors)} within 0.5 %; "
+        f"{below} {'is' if below == 1 else 'are'} more than 5 % below"
+    )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--packages", default="")
@@ -73,7 +89,7 @@ def main() -> int:
     errors = []
     for name, real in chosen.items():
         plan = found[name]
-        words = f"`{real['program']} {' '.join(real['arguments'])}`"
+        words = f"`{real['program']} {' '.join(real['arguments'])}`{' *' if is_read(real) else ''}"
         if isinstance(plan, str):
             rows.append(f"| {words} | {real['allocated'] // MIB} | {plan} | | | | |")
             errors.append(-1.0)
@@ -85,11 +101,10 @@ def main() -> int:
         rows.append(f"| {' | '.join(cells)} |")
     within = sum(abs(error) <= 0.02 for error in errors)
     below = sum(error < -0.05 for error in errors)
-    told = (
-        f"{within} of {len(errors)} programs are within 2 % of `max_memory_allocated`, "
-        f"{sum(abs(error) <= 0.005 for error in errors)} within 0.5 %; "
-        f"{below} {'is' if below == 1 else 'are'} more than 5 % below."
-    )
+    unread = [
+        error for error, real in zip(errors, chosen.values(), strict=True) if not is_read(real)
+    ]
+    told = f"{summary(errors)}.\nWithout the lines marked *: {summary(unread)}."
     text = "\n".join([*rows, "", told])
     print(text)
     if options.write:

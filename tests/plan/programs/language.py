@@ -3,6 +3,7 @@
 import argparse
 
 import torch
+import torch.distributed.fsdp
 import transformers
 
 MODELS = {
@@ -47,6 +48,16 @@ MODELS = {
         },
     ),
     "llama-2-7b": ("LlamaConfig", {}),
+    "llama-2-70b": (
+        "LlamaConfig",
+        {
+            "hidden_size": 8192,
+            "intermediate_size": 28672,
+            "num_hidden_layers": 80,
+            "num_attention_heads": 64,
+            "num_key_value_heads": 8,
+        },
+    ),
     "qwen3-0.6b": (
         "Qwen3Config",
         {
@@ -104,6 +115,7 @@ parser.add_argument("--checkpointing", action="store_true")
 parser.add_argument("--accumulate", type=int, default=1)
 parser.add_argument("--clip", action="store_true")
 parser.add_argument("--low-rank", type=int, default=0)
+parser.add_argument("--shard", action="store_true", help="over all ranks, by fully_shard")
 parser.add_argument("--dropout", action="store_true", help="keep the configuration's dropout")
 args = parser.parse_args()
 
@@ -118,7 +130,7 @@ make = {True: transformers.AutoModelForMaskedLM, False: transformers.AutoModelFo
 ]
 if kind == "T5Config":
     make = transformers.AutoModelForSeq2SeqLM
-with torch.device("cuda"):
+with torch.device("meta" if args.shard else "cuda"):
     model = make.from_config(config, dtype=getattr(torch, args.type))
 model.train()
 if args.low_rank:
@@ -136,6 +148,14 @@ if args.low_rank:
         model.enable_input_require_grads()
 if args.checkpointing:
     model.gradient_checkpointing_enable({"use_reentrant": False})
+
+if args.shard:
+    torch.cuda.set_device(0)
+    torch.distributed.init_process_group("nccl")
+    for layer in model.model.layers:
+        torch.distributed.fsdp.fully_shard(layer)
+    torch.distributed.fsdp.fully_shard(model)
+    model.to_empty(device="cuda")
 
 wanted = [one for one in model.parameters() if one.requires_grad]
 optimizer = {

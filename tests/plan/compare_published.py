@@ -1,0 +1,110 @@
+"""Compares devices without data with memory that others measured and published (published.toml).
+
+    python tests/plan/compare_published.py --packages FOLDER:FOLDER [--only PART] [--write docs/plan.md]
+
+FOLDER has the packages of deps/plan.txt, after those of deps/plan-published.txt. A figure of a whole process is
+compared with the reserved memory and the interval of the CUDA context that torchport plan adds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from compare import HERE, MIB, TORCHPORT, read
+
+BEGIN, END = "<!-- published: written by make test-plan-published -->", "<!-- end of published -->"
+UNITS = {"GiB": 1 << 30, "MiB": MIB}
+CONTEXT = (622 * MIB, 762 * MIB)  # src/plan/plan.h
+
+
+def planned(point: dict, source: dict, packages: str) -> dict | str:
+    """The figures without the device, or why there are none."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "plan.gz"
+        ranks = ["--ranks", point["ranks"]] if "ranks" in point else []
+        program = [HERE / "programs" / point["program"], *point["arguments"].split()]
+        command = [TORCHPORT, "run", "-q", "--no-data", "--profile", source["profile"], *ranks]
+        words = [*command, "--", sys.executable, HERE / "measure.py", out, *program]
+        environment = os.environ | {"PYTHONPATH": packages} | source.get("environment", {})
+        run = subprocess.run(
+            [str(one) for one in words], env=environment, capture_output=True, text=True, check=False
+        )  # fmt: skip
+        if out.exists():
+            return read(out)
+        lines = run.stderr.strip().splitlines()
+        return lines[-1] if lines else f"ended with {run.returncode}"
+
+
+def compared(point: dict, source: dict, plan: dict | str) -> tuple[str, float | None]:
+    """A line of the table, and the error: of an interval that of its nearer end, 0 within it."""
+    unit = UNITS[source["unit"]]
+    measured = point["measured"] * unit
+    digits = 3 if source["unit"] == "GiB" else 0
+    ranks = f" on {point['ranks']} ranks" if "ranks" in point else ""
+    words = f"`{' '.join([point['program'], *point['arguments'].split()])}`{ranks}"
+    shown = f"{point['measured']:.{digits}f}"
+    if isinstance(plan, str):
+        return f"| {words} | {source['device']} | {shown} {source['unit']} | {plan} | |", None
+    if source["figure"] == "allocated":
+        found = [plan["allocated"]]
+    else:
+        found = [plan["reserved"] + more for more in CONTEXT]
+    text = " to ".join(f"{one / unit:.{digits}f}" for one in found)
+    is_within = found[0] <= measured <= found[-1]
+    nearer = min(found, key=lambda one: abs(one - measured))
+    error = 0.0 if is_within and len(found) > 1 else nearer / measured - 1
+    line = f"| {words} | {source['device'].split(' (')[0]} | {shown} {source['unit']} | {text} | {error:+.2%} |"
+    return line, error
+
+
+def summary(name: str, source: dict, errors: list[float | None]) -> str:
+    known = [error for error in errors if error is not None]
+    if not known:
+        return ""
+    figure = "`max_memory_allocated`" if source["figure"] == "allocated" else "the process"
+    within = [sum(abs(error) <= limit for error in known) for limit in (0.005, 0.02)]
+    return (
+        f"- {name}, {figure}: {len(known)} of {len(errors)} planned, {within[0]} within 0.5 %, {within[1]} within 2 %, "
+        f"{min(known):+.2%} to {max(known):+.2%}."
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--packages", default="")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--write", type=Path)
+    options = parser.parse_args()
+    told = tomllib.loads((HERE / "published.toml").read_text())
+    points = [
+        one for one in told["points"] if options.only in f"{one['source']} {one['arguments']}"
+    ]
+    lines, errors = [], {name: [] for name in told["sources"]}
+    with ThreadPoolExecutor(2) as pool:
+        running = [(one, told["sources"][one["source"]]) for one in points]
+        plans = pool.map(lambda pair: planned(*pair, options.packages), running)
+        for (point, source), plan in zip(running, plans, strict=True):
+            line, error = compared(point, source, plan)
+            print(line, flush=True)
+            lines.append(line)
+            errors[point["source"]].append(error)
+    text = "| program | device | published | planned | |\n| --- | --- | ---: | ---: | ---: |\n"
+    text += "\n".join(lines) + "\n\n"
+    text += "\n".join(summary(name, told["sources"][name], found) for name, found in errors.items())
+    print(text)
+    if options.write:
+        page = options.write.read_text()
+        before, after = page.index(BEGIN) + len(BEGIN), page.index(END)
+        options.write.write_text(f"{page[:before]}\n\n{text}\n\n{page[after:]}")
+    return 1 if any(error is None for found in errors.values() for error in found) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
