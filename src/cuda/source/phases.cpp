@@ -133,11 +133,10 @@ class Splitter : PhaseWriter {
   // Whether an expression may be evaluated where the program would not.
   [[nodiscard]] bool may_run_in_vain(std::size_t begin, std::size_t end) const {
     for (std::size_t p = begin; p < end; ++p) {
-      if (is(p, "[") || is(p, ".") || is_two(p, "->")) {
-        if (!(p > begin && is_place(word(p - 1)))) return false;
-      }
+      const bool reaches = is(p, "[") || is(p, ".") || is_two(p, "->");
+      if (reaches && !(p > begin && is_place(word(p - 1)))) return false;
       // By a number that is not zero.
-      if ((is(p, "/") || is(p, "%")) && !(is_number(is(p + 1, "=") ? p + 2 : p + 1))) return false;
+      if ((is(p, "/") || is(p, "%")) && !is_number(is(p + 1, "=") ? p + 2 : p + 1)) return false;
       if (is(p, "*") && !is_behind_value(p)) return false;
     }
     return true;

@@ -3,6 +3,7 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include <ATen/core/boxing/KernelFunction.h>
 #include <ATen/ops/_log_softmax_backward_data_meta_dispatch.h>
@@ -162,56 +163,35 @@ namespace torchport::vdev {
 
 namespace {
 
-using Row = std::pair<const std::string, c10::KernelFunction>;
+using Row = std::pair<std::string, c10::KernelFunction>;
 
 // An operator, and the function that finds its result's sizes. Where functions of one name differ
 // in their arguments, the operator's schema says which one it is.
-template <class Op, typename Op::schema* function>
+template <class Op, Op::schema* kFunction>
 Row row() {
   std::string name = Op::name;
   if (*Op::overload_name != '\0') name.append(".").append(Op::overload_name);
   return {std::move(name), c10::KernelFunction::makeFromUnboxedFunction(
-                               c10::CompileTimeFunctionPointer<typename Op::schema, function>())};
+                               c10::CompileTimeFunctionPointer<typename Op::schema, kFunction>())};
 }
 
-const std::unordered_map<std::string, c10::KernelFunction>& all_structured() {
-  static const std::unordered_map<std::string, c10::KernelFunction> kAll{
-      row<at::_ops::cudnn_batch_norm, &meta::cudnn_batch_norm>(),
-      row<at::_ops::cudnn_batch_norm_backward, &meta::cudnn_batch_norm_backward>(),
-      row<at::_ops::native_batch_norm, &meta::native_batch_norm>(),
-      row<at::_ops::native_batch_norm_backward, &meta::native_batch_norm_backward>(),
-      row<at::_ops::native_layer_norm, &meta::native_layer_norm>(),
-      row<at::_ops::native_layer_norm_backward, &meta::native_layer_norm_backward>(),
+std::vector<Row> elementwise() {
+  return {
       row<at::_ops::add_Tensor, &at::meta::add>(),
       row<at::_ops::add__Tensor, &at::meta::add_>(),
       row<at::_ops::addcdiv, &at::meta::addcdiv>(),
       row<at::_ops::addcdiv_, &at::meta::addcdiv_>(),
       row<at::_ops::addcmul, &at::meta::addcmul>(),
       row<at::_ops::addcmul_, &at::meta::addcmul_>(),
-      row<at::_ops::addmm, &at::meta::addmm>(),
-      row<at::_ops::addmm_, &at::meta::addmm_>(),
-      row<at::_ops::all, &at::meta::all>(),
-      row<at::_ops::all_dim, &at::meta::all>(),
-      row<at::_ops::amax, &at::meta::amax>(),
-      row<at::_ops::amin, &at::meta::amin>(),
-      row<at::_ops::any, &at::meta::any>(),
-      row<at::_ops::any_dim, &at::meta::any>(),
-      row<at::_ops::argmax, &at::meta::argmax>(),
-      row<at::_ops::avg_pool2d, &at::meta::avg_pool2d>(),
-      row<at::_ops::avg_pool2d_backward, &at::meta::avg_pool2d_backward>(),
-      row<at::_ops::baddbmm, &at::meta::baddbmm>(),
       row<at::_ops::bitwise_and_Tensor, &at::meta::bitwise_and>(),
       row<at::_ops::bitwise_not, &at::meta::bitwise_not>(),
       row<at::_ops::bitwise_or_Tensor, &at::meta::bitwise_or>(),
-      row<at::_ops::bmm, &at::meta::bmm>(),
-      row<at::_ops::cat, &at::meta::cat>(),
       row<at::_ops::clamp, &at::meta::clamp>(),
       row<at::_ops::clamp_, &at::meta::clamp_>(),
       row<at::_ops::clamp_max, &at::meta::clamp_max>(),
       row<at::_ops::clamp_min, &at::meta::clamp_min>(),
       row<at::_ops::clamp_min_, &at::meta::clamp_min_>(),
       row<at::_ops::cos, &at::meta::cos>(),
-      row<at::_ops::cumsum, &at::meta::cumsum>(),
       row<at::_ops::div_Tensor, &at::meta::div>(),
       row<at::_ops::div__Tensor, &at::meta::div_>(),
       row<at::_ops::elu, &at::meta::elu>(),
@@ -222,14 +202,12 @@ const std::unordered_map<std::string, c10::KernelFunction>& all_structured() {
       row<at::_ops::exp, &at::meta::exp>(),
       row<at::_ops::exp_, &at::meta::exp_>(),
       row<at::_ops::floor, &at::meta::floor>(),
-      row<at::_ops::gather, &at::meta::gather>(),
       row<at::_ops::ge_Scalar, &at::meta::ge>(),
       row<at::_ops::ge_Tensor, &at::meta::ge>(),
       row<at::_ops::gelu, &at::meta::gelu>(),
       row<at::_ops::gelu_backward, &at::meta::gelu_backward>(),
       row<at::_ops::gt_Scalar, &at::meta::gt>(),
       row<at::_ops::gt_Tensor, &at::meta::gt>(),
-      row<at::_ops::index_add, &at::meta::index_add>(),
       row<at::_ops::le_Scalar, &at::meta::le>(),
       row<at::_ops::le_Tensor, &at::meta::le>(),
       row<at::_ops::leaky_relu, &at::meta::leaky_relu>(),
@@ -239,20 +217,12 @@ const std::unordered_map<std::string, c10::KernelFunction>& all_structured() {
       row<at::_ops::lerp_Tensor, &at::meta::lerp>(),
       row<at::_ops::lerp__Scalar, &at::meta::lerp_>(),
       row<at::_ops::lerp__Tensor, &at::meta::lerp_>(),
-      row<at::_ops::linalg_vector_norm, &at::meta::linalg_vector_norm>(),
       row<at::_ops::log, &at::meta::log>(),
       row<at::_ops::log_, &at::meta::log_>(),
-      row<at::_ops::_log_softmax, &at::meta::_log_softmax>(),
-      row<at::_ops::_log_softmax_backward_data, &at::meta::_log_softmax_backward_data>(),
       row<at::_ops::lt_Scalar, &at::meta::lt>(),
       row<at::_ops::lt_Tensor, &at::meta::lt>(),
-      row<at::_ops::max_pool2d_with_indices, &at::meta::max_pool2d_with_indices>(),
-      row<at::_ops::max_pool2d_with_indices_backward,
-          &at::meta::max_pool2d_with_indices_backward>(),
       row<at::_ops::maximum, &at::meta::maximum>(),
-      row<at::_ops::mean_dim, &at::meta::mean>(),
       row<at::_ops::minimum, &at::meta::minimum>(),
-      row<at::_ops::mm, &at::meta::mm>(),
       row<at::_ops::mul_Tensor, &at::meta::mul>(),
       row<at::_ops::mul__Tensor, &at::meta::mul_>(),
       row<at::_ops::ne_Scalar, &at::meta::ne>(),
@@ -266,7 +236,6 @@ const std::unordered_map<std::string, c10::KernelFunction>& all_structured() {
       row<at::_ops::reciprocal_, &at::meta::reciprocal_>(),
       row<at::_ops::rsqrt, &at::meta::rsqrt>(),
       row<at::_ops::rsqrt_, &at::meta::rsqrt_>(),
-      row<at::_ops::scatter_add, &at::meta::scatter_add>(),
       row<at::_ops::sigmoid, &at::meta::sigmoid>(),
       row<at::_ops::sigmoid_, &at::meta::sigmoid_>(),
       row<at::_ops::sigmoid_backward, &at::meta::sigmoid_backward>(),
@@ -274,20 +243,66 @@ const std::unordered_map<std::string, c10::KernelFunction>& all_structured() {
       row<at::_ops::silu_, &at::meta::silu_>(),
       row<at::_ops::silu_backward, &at::meta::silu_backward>(),
       row<at::_ops::sin, &at::meta::sin>(),
-      row<at::_ops::_softmax, &at::meta::_softmax>(),
-      row<at::_ops::_softmax_backward_data, &at::meta::_softmax_backward_data>(),
       row<at::_ops::softplus, &at::meta::softplus>(),
       row<at::_ops::softplus_backward, &at::meta::softplus_backward>(),
       row<at::_ops::sqrt, &at::meta::sqrt>(),
       row<at::_ops::sqrt_, &at::meta::sqrt_>(),
       row<at::_ops::sub_Tensor, &at::meta::sub>(),
       row<at::_ops::sub__Tensor, &at::meta::sub_>(),
-      row<at::_ops::sum_dim_IntList, &at::meta::sum>(),
       row<at::_ops::tanh, &at::meta::tanh>(),
       row<at::_ops::tanh_, &at::meta::tanh_>(),
       row<at::_ops::tanh_backward, &at::meta::tanh_backward>(),
       row<at::_ops::threshold_backward, &at::meta::threshold_backward>(),
   };
+}
+
+std::vector<Row> others() {
+  return {
+      row<at::_ops::cudnn_batch_norm, &meta::cudnn_batch_norm>(),
+      row<at::_ops::cudnn_batch_norm_backward, &meta::cudnn_batch_norm_backward>(),
+      row<at::_ops::native_batch_norm, &meta::native_batch_norm>(),
+      row<at::_ops::native_batch_norm_backward, &meta::native_batch_norm_backward>(),
+      row<at::_ops::native_layer_norm, &meta::native_layer_norm>(),
+      row<at::_ops::native_layer_norm_backward, &meta::native_layer_norm_backward>(),
+      row<at::_ops::addmm, &at::meta::addmm>(),
+      row<at::_ops::addmm_, &at::meta::addmm_>(),
+      row<at::_ops::all, &at::meta::all>(),
+      row<at::_ops::all_dim, &at::meta::all>(),
+      row<at::_ops::amax, &at::meta::amax>(),
+      row<at::_ops::amin, &at::meta::amin>(),
+      row<at::_ops::any, &at::meta::any>(),
+      row<at::_ops::any_dim, &at::meta::any>(),
+      row<at::_ops::argmax, &at::meta::argmax>(),
+      row<at::_ops::avg_pool2d, &at::meta::avg_pool2d>(),
+      row<at::_ops::avg_pool2d_backward, &at::meta::avg_pool2d_backward>(),
+      row<at::_ops::baddbmm, &at::meta::baddbmm>(),
+      row<at::_ops::bmm, &at::meta::bmm>(),
+      row<at::_ops::cat, &at::meta::cat>(),
+      row<at::_ops::cumsum, &at::meta::cumsum>(),
+      row<at::_ops::gather, &at::meta::gather>(),
+      row<at::_ops::index_add, &at::meta::index_add>(),
+      row<at::_ops::linalg_vector_norm, &at::meta::linalg_vector_norm>(),
+      row<at::_ops::_log_softmax, &at::meta::_log_softmax>(),
+      row<at::_ops::_log_softmax_backward_data, &at::meta::_log_softmax_backward_data>(),
+      row<at::_ops::max_pool2d_with_indices, &at::meta::max_pool2d_with_indices>(),
+      row<at::_ops::max_pool2d_with_indices_backward,
+          &at::meta::max_pool2d_with_indices_backward>(),
+      row<at::_ops::mean_dim, &at::meta::mean>(),
+      row<at::_ops::mm, &at::meta::mm>(),
+      row<at::_ops::scatter_add, &at::meta::scatter_add>(),
+      row<at::_ops::_softmax, &at::meta::_softmax>(),
+      row<at::_ops::_softmax_backward_data, &at::meta::_softmax_backward_data>(),
+      row<at::_ops::sum_dim_IntList, &at::meta::sum>(),
+  };
+}
+
+const std::unordered_map<std::string, c10::KernelFunction>& all_structured() {
+  static const auto kAll = [] {
+    std::unordered_map<std::string, c10::KernelFunction> all;
+    for (auto rows : {elementwise(), others()})
+      for (Row& one : rows) all.insert(std::move(one));
+    return all;
+  }();
   return kAll;
 }
 

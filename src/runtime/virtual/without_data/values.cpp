@@ -38,7 +38,7 @@ using at::Tensor;
 using c10::IValue;
 using torch::jit::Stack;
 
-void leave(Stack* stack, std::size_t first, std::initializer_list<IValue> results) {
+void leave_results(Stack* stack, std::size_t first, std::initializer_list<IValue> results) {
   stack->resize(first);
   stack->insert(stack->end(), results.begin(), results.end());
 }
@@ -49,17 +49,17 @@ bool number(Stack* stack, std::size_t first) {
                            : c10::isFloatingType(type)    ? c10::Scalar(0.0)
                            : type == at::ScalarType::Bool ? c10::Scalar(false)
                                                           : c10::Scalar(std::int64_t{0});
-  leave(stack, first, {IValue(zero)});
+  leave_results(stack, first, {IValue(zero)});
   return true;
 }
 
 bool yes(Stack* stack, std::size_t first) {
-  leave(stack, first, {IValue(true)});
+  leave_results(stack, first, {IValue(true)});
   return true;
 }
 
 bool nothing(Stack* stack, std::size_t first) {
-  leave(stack, first, {});
+  leave_results(stack, first, {});
   return true;
 }
 
@@ -68,7 +68,7 @@ bool all_elements(Stack* stack, std::size_t first) {
   const Tensor self = (*stack)[first].toTensor();
   // As CUDA's kernel lays them out: one dimension after the other.
   const Tensor made = made_up_zeros({self.dim(), self.numel()}, self, at::kLong).t();
-  leave(stack, first, {IValue(made)});
+  leave_results(stack, first, {IValue(made)});
   return true;
 }
 
@@ -77,7 +77,7 @@ bool all_selected(Stack* stack, std::size_t first) {
   const Tensor mask = (*stack)[first + 1].toTensor();
   std::int64_t count = 1;
   for (const std::int64_t size : at::infer_size(self.sizes(), mask.sizes())) count *= size;
-  leave(stack, first, {IValue(made_up_zeros({count}, self, self.scalar_type()))});
+  leave_results(stack, first, {IValue(made_up_zeros({count}, self, self.scalar_type()))});
   return true;
 }
 
@@ -93,7 +93,7 @@ void leave_unique(Stack* stack, std::size_t first, bool finds_inverse, bool coun
   const Tensor self = (*stack)[first].toTensor();
   const std::array<std::int64_t, 1> none{0};
   const std::array<std::int64_t, 1> all{self.numel()};
-  leave(
+  leave_results(
       stack, first,
       {IValue(made_up_zeros(all, self, self.scalar_type())),
        IValue(made_up_zeros(finds_inverse ? self.sizes() : at::IntArrayRef(none), self, at::kLong)),
@@ -142,7 +142,7 @@ bool each_once(Stack* stack, std::size_t first) {
   const Tensor repeats = (*stack)[first].toTensor();
   const IValue& given = (*stack)[first + 1];
   const std::int64_t count = given.isNone() ? repeats.numel() : given.toInt();
-  leave(stack, first, {IValue(made_up_zeros({count}, repeats, repeats.scalar_type()))});
+  leave_results(stack, first, {IValue(made_up_zeros({count}, repeats, repeats.scalar_type()))});
   return true;
 }
 
@@ -164,7 +164,7 @@ bool all_in_dims(Stack* stack, std::size_t first) {
   const Tensor self = (*stack)[first].toTensor();
   const std::int64_t dims = (*stack)[first + 1].toInt();
   if (dims < 1 || dims > self.dim()) return false;
-  leave(stack, first, {IValue(with_all_elements(self, dims))});
+  leave_results(stack, first, {IValue(with_all_elements(self, dims))});
   return true;
 }
 
@@ -174,7 +174,7 @@ bool all_in_layout(Stack* stack, std::size_t first) {
   const auto layout = (*stack)[first + 1].toOptional<at::Layout>();
   const std::int64_t dense = (*stack)[first + 3].isNone() ? 0 : (*stack)[first + 3].toInt();
   if (layout.value_or(at::kSparse) != at::kSparse || dense < 0 || dense >= self.dim()) return false;
-  leave(stack, first, {IValue(with_all_elements(self, self.dim() - dense))});
+  leave_results(stack, first, {IValue(with_all_elements(self, self.dim() - dense))});
   return true;
 }
 
@@ -196,7 +196,7 @@ bool drawn_by_quotients(Stack* stack, std::size_t first) {
   Tensor drawn = at::empty({0}, self.options().dtype(at::kLong));
   const Tensor quotients = at::empty_like(self);
   drawn = count == 1 ? at::argmax(quotients, -1, true) : std::get<1>(at::topk(quotients, count));
-  leave(stack, first, {IValue(std::move(drawn))});
+  leave_results(stack, first, {IValue(std::move(drawn))});
   return true;
 }
 
@@ -217,7 +217,7 @@ bool copy(Stack* stack, std::size_t first) {
               source.sizes(), ") must match that of tensor b (", self.sizes(), ")");
   if (!lacks_data(self)) self.zero_();
   mark_made_up(self);
-  leave(stack, first, {IValue(self)});
+  leave_results(stack, first, {IValue(self)});
   return true;
 }
 
