@@ -273,6 +273,11 @@ void Block::mark_gone(unsigned from, unsigned to) {
 }
 
 void Block::yield() {
+  if (launch_->kernel.in_phases) {  // its threads do not wait for each other between barriers
+    leave_if_failed();
+    sched_yield();
+    return;
+  }
   const std::size_t before = turns_.yields;
   Fiber& me = own();
   turns_.yields = before + 1;

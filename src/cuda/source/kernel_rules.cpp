@@ -94,6 +94,7 @@ void KernelRules::look_for_what_waits() {
       if (is_meeting(it)) ++meetings_;
       if (is_place(it)) require(is(p + 1, ".") && !is_member(p) && !is(p - 1, ":"));
     }
+    if (it == "for" || it == "while" || it == "do") no_spinning(p);
     if (it == "(") call(p);
     if (it == "[")
       require((is_name(p - 1) && !is(p - 1, "return")) || is(p - 1, "]") || is(p - 1, ")"));
@@ -103,6 +104,19 @@ void KernelRules::look_for_what_waits() {
               is(p - 1, ":"));
     if (it == "&") reference(p);
   }
+}
+
+// A loop that ends by what an atomic operation returns may wait for another thread of the block.
+void KernelRules::no_spinning(std::size_t p) const {
+  std::size_t stop = behind_statement(p);
+  if (is(p, "for")) {
+    const std::size_t close = partner(p + 1);
+    bool is_endless = false;
+    for (std::size_t q = p + 2; q + 1 < close; ++q)
+      is_endless = is_endless || (is(q, ";") && is(q + 1, ";"));
+    if (!is_endless) stop = close;
+  }
+  for (std::size_t q = p; q < stop; ++q) require(!is_name(q) || word(q).substr(0, 6) != "atomic");
 }
 
 // Whether what a parenthesis follows may be there.

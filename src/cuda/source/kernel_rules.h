@@ -69,6 +69,7 @@ class KernelRules : protected KernelBody {
   void parameter(std::size_t begin, std::size_t end);
   void unchanging_members(std::string_view name) const;
   void look_for_what_waits();
+  void no_spinning(std::size_t p) const;
   void call(std::size_t p);
   [[nodiscard]] bool is_users_function(std::string_view name) const;
   [[nodiscard]] bool is_friend(std::size_t i) const;

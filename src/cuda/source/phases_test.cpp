@@ -66,6 +66,7 @@ TEST_CASE("kernels that are split") {
         kernel("unsigned x = threadIdx.x, y = threadIdx.y; s[x] = y;"),
         kernel("int v[4]; for (int i = 0; i < 4; ++i) v[i] = i;", "a[0] = 1;"),
         kernel("atomicAdd(&s[0], 1); s[1] = max(n, 2); s[2] = std::min(n, 3);"),
+        kernel("for (int i = 0; i < n; ++i) atomicAdd(&s[i], 1);"),
         kernel("const float* p = b + threadIdx.x; s[0] = static_cast<int>(*p);"),
         kernel("#pragma unroll 4\nfor (int i = 0; i < 4; ++i) s[i] = i;"),
         kernel("__syncwarp();"),
@@ -98,6 +99,12 @@ TEST_CASE("kernels that stay on fibers") {
         kernel("s[0] = atomicCAS(&s[1], 0, 1);"), kernel("b->run();"),
         kernel("auto f = [&] { return 1; }; s[0] = f();"), kernel("asm volatile(\"\");"),
         kernel("goto end; end:;"), kernel("T<int>(n);"), kernel("(*f)(n);"),
+        // Loops that wait for another thread.
+        kernel("while (atomicAdd(a, 0) < n) {}"),
+        kernel("do { s[0] += 1; } while (atomicOr(a, 0));"),
+        kernel("for (int i = 0; atomicAdd(a, 0) < n; ++i) s[0] = i;"),
+        kernel("int v = 0; while (v < n) v = atomicAdd(a, 0);"),
+        kernel("for (;;) if (atomicAdd(a, 0) > n) return;"),
         // Variables that have no place in an array.
         kernel("T v; v = 1;"), kernel("auto v = b[0]; s[0] = v;"), kernel("int& v = s[0]; v = 1;"),
         kernel("auto&& v = n; v = 1;"), kernel("float4 v = c[0];"), kernel("struct S { int x; };"),

@@ -152,6 +152,36 @@ __global__ void halves(const __half* a, __half* out) {
   out[threadIdx.x] = v;
 }
 
+// Threads that ask for a value until another one has changed it: these stay on fibers.
+__device__ int came;
+__global__ void waits_for_blocks(int* out) {
+  __shared__ int s[32];
+  s[threadIdx.x] = threadIdx.x;
+  if (threadIdx.x == 0) {
+    atomicAdd(&came, 1);
+    while (atomicAdd(&came, 0) < gridDim.x) {
+    }
+  }
+  __syncthreads();
+  out[blockIdx.x * 32 + threadIdx.x] = s[31 - threadIdx.x] + came;
+}
+__global__ void waits_for_warp(int* out, int* flag) {
+  int v = threadIdx.x;
+  v += __shfl_xor_sync(kAll, v, 1);
+  if (threadIdx.x < 32) {
+    if (threadIdx.x == 0)
+      while (atomicAdd(flag, 0) == 0) {
+      }
+    __syncwarp();
+    v += out[40];
+  } else {
+    out[threadIdx.x] = v;
+    __syncwarp();
+    if (threadIdx.x == 32) atomicAdd(flag, 1);
+  }
+  out[threadIdx.x + 64] = v;
+}
+
 template <class T>
 void print(const char* name, const T* v, int n) {
   std::printf("%s", name);
@@ -206,6 +236,11 @@ int main() {
   print("long steps", e, 128);
   rows<<<1, 64>>>(a, b, 10, 7);
   print("rows", b, 74);
+  waits_for_blocks<<<8, 32>>>(c);
+  print("waits for blocks", c, 256);
+  c[4000] = 0;
+  waits_for_warp<<<1, 64>>>(c, c + 4000);
+  print("waits for a warp", c, 128);
   halves<<<1, 64>>>(h, h + 64);
   std::printf("halves");
   cudaDeviceSynchronize();

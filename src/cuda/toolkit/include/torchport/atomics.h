@@ -98,8 +98,12 @@ TORCHPORT_OF_CALLER T exchange_value(T* address, T value) {
   TORCHPORT_OF_CALLER TYPE NAME(TYPE* address, TYPE value)                  \
       BODY TORCHPORT_OF_CALLER TYPE NAME##_block(TYPE* address, TYPE value) \
           BODY TORCHPORT_OF_CALLER TYPE NAME##_system(TYPE* address, TYPE value) BODY
-#define TORCHPORT_ATOMIC_BUILTIN(NAME, TYPE, BUILTIN) \
-  TORCHPORT_ATOMIC_OF(NAME, TYPE, { return BUILTIN(address, value, __ATOMIC_RELAXED); })
+// A program that adds the constant zero asks for the value, and may ask until it changes.
+#define TORCHPORT_ATOMIC_BUILTIN(NAME, TYPE, BUILTIN)                          \
+  TORCHPORT_ATOMIC_OF(NAME, TYPE, {                                            \
+    ::torchport::cuda::maybe_waits(__builtin_constant_p(value) && value == 0); \
+    return BUILTIN(address, value, __ATOMIC_RELAXED);                          \
+  })
 #define TORCHPORT_ATOMIC(NAME, TYPE, EXPRESSION)                                   \
   TORCHPORT_ATOMIC_OF(NAME, TYPE, {                                                \
     return ::torchport::cuda::atomically(                                          \
