@@ -98,11 +98,17 @@ TORCHPORT_OF_CALLER T exchange_value(T* address, T value) {
   TORCHPORT_OF_CALLER TYPE NAME(TYPE* address, TYPE value)                  \
       BODY TORCHPORT_OF_CALLER TYPE NAME##_block(TYPE* address, TYPE value) \
           BODY TORCHPORT_OF_CALLER TYPE NAME##_system(TYPE* address, TYPE value) BODY
-// A program that adds the constant zero asks for the value, and may ask until it changes.
-#define TORCHPORT_ATOMIC_BUILTIN(NAME, TYPE, BUILTIN)                          \
-  TORCHPORT_ATOMIC_OF(NAME, TYPE, {                                            \
-    ::torchport::cuda::maybe_waits(__builtin_constant_p(value) && value == 0); \
-    return BUILTIN(address, value, __ATOMIC_RELAXED);                          \
+// A program that adds the constant zero asks for the value, and may ask until it changes. Without
+// optimization no argument is known to be constant.
+#ifdef __OPTIMIZE__
+#define TORCHPORT_ASKS(value) (__builtin_constant_p(value) && (value) == 0)
+#else
+#define TORCHPORT_ASKS(value) ((value) == 0)
+#endif
+#define TORCHPORT_ATOMIC_BUILTIN(NAME, TYPE, BUILTIN)      \
+  TORCHPORT_ATOMIC_OF(NAME, TYPE, {                        \
+    ::torchport::cuda::maybe_waits(TORCHPORT_ASKS(value)); \
+    return BUILTIN(address, value, __ATOMIC_RELAXED);      \
   })
 #define TORCHPORT_ATOMIC(NAME, TYPE, EXPRESSION)                                   \
   TORCHPORT_ATOMIC_OF(NAME, TYPE, {                                                \
