@@ -32,15 +32,21 @@ def read(path: Path) -> dict:
         return json.load(file)
 
 
-def planned(name: str, real: dict, packages: str) -> dict | str:
-    """The figures without the device, or why there are none."""
+def planned(
+    program: str,
+    arguments: list[str],
+    packages: str,
+    options: tuple[object, ...] = ("--profile", "h100-80g"),
+    environment: dict[str, str] | None = None,
+) -> dict | str:
+    """The figures of a program without the device, or why there are none."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "plan.gz"
-        words = [HERE / "measure.py", out, HERE / "programs" / real["program"], *real["arguments"]]
-        command = [TORCHPORT, "run", "-q", "--no-data", "--profile", "h100-80g", "--"]
+        words = [HERE / "measure.py", out, HERE / "programs" / program, *arguments]
+        command = [TORCHPORT, "run", "-q", "--no-data", *options, "--", sys.executable, *words]
         run = subprocess.run(
-            [str(one) for one in [*command, sys.executable, *words]],
-            env=os.environ | {"PYTHONPATH": packages},
+            [str(one) for one in command],
+            env=os.environ | {"PYTHONPATH": packages} | (environment or {}),
             capture_output=True,
             text=True,
             check=False,
@@ -49,6 +55,13 @@ def planned(name: str, real: dict, packages: str) -> dict | str:
             lines = run.stderr.strip().splitlines()
             return lines[-1] if lines else f"ended with {run.returncode}"
         return read(out)
+
+
+def write_between(page: Path, begin: str, end: str, text: str) -> None:
+    """Replaces what a page has between two marks."""
+    old = page.read_text()
+    before, after = old.index(begin) + len(begin), old.index(end)
+    page.write_text(f"{old[:before]}\n\n{text}\n\n{old[after:]}")
 
 
 def share(found: int, real: int) -> str:
@@ -80,7 +93,7 @@ def main() -> int:
     chosen = {name: read(path) for name, path in recorded.items() if options.only in name}
     with ThreadPoolExecutor(2) as pool:
         running = {
-            name: pool.submit(planned, name, real, options.packages)
+            name: pool.submit(planned, real["program"], real["arguments"], options.packages)
             for name, real in chosen.items()
         }
         found = {name: future.result() for name, future in running.items()}
@@ -108,9 +121,7 @@ def main() -> int:
     text = "\n".join([*rows, "", told])
     print(text)
     if options.write:
-        page = options.write.read_text()
-        before, after = page.index(BEGIN) + len(BEGIN), page.index(END)
-        options.write.write_text(f"{page[:before]}\n\n{text}\n\n{page[after:]}")
+        write_between(options.write, BEGIN, END, text)
     return 0 if within * 10 >= len(errors) * 9 and below == 0 else 1
 
 

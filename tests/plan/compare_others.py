@@ -2,7 +2,7 @@
 
     python tests/plan/compare_others.py --packages FOLDER:FOLDER --fakegpu FOLDER [--only PART] [--write docs/plan.md]
 
-Takes 32 programs, spread over points.txt, and ends a tool after ten minutes. --fakegpu is a checkout of FakeGPU, which
+Takes 33 programs, spread over points.txt, and ends a tool after ten minutes. --fakegpu is a checkout of FakeGPU, which
 no package index has; without it its lines are left out. --answers FILE.json keeps each answer, with the seconds
 of the processor and what the tool said where it has none; what is there already is not asked again.
 """
@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from compare import HERE, MIB, TORCHPORT, read
+from compare import HERE, MIB, TORCHPORT, read, write_between
 
 BEGIN, END = "<!-- others: written by make test-plan-others -->", "<!-- end of others -->"
 SECONDS = 600
@@ -234,9 +234,7 @@ def main() -> int:
     text = f"{table(found)}\n\n{details(found)}"
     print(text)
     if options.write:
-        page = options.write.read_text()
-        before, after = page.index(BEGIN) + len(BEGIN), page.index(END)
-        options.write.write_text(f"{page[:before]}\n\n{text}\n\n{page[after:]}")
+        write_between(options.write, BEGIN, END, text)
     return 0
 
 

@@ -9,37 +9,24 @@ compared with the reserved memory and the interval of the CUDA context that torc
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
 import sys
-import tempfile
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from compare import HERE, MIB, TORCHPORT, read
+from compare import HERE, MIB, planned, write_between
 
 BEGIN, END = "<!-- published: written by make test-plan-published -->", "<!-- end of published -->"
 UNITS = {"GiB": 1 << 30, "MiB": MIB}
 CONTEXT = (622 * MIB, 762 * MIB)  # src/plan/plan.h
 
 
-def planned(point: dict, source: dict, packages: str) -> dict | str:
-    """The figures without the device, or why there are none."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "plan.gz"
-        ranks = ["--ranks", point["ranks"]] if "ranks" in point else []
-        program = [HERE / "programs" / point["program"], *point["arguments"].split()]
-        command = [TORCHPORT, "run", "-q", "--no-data", "--profile", source["profile"], *ranks]
-        words = [*command, "--", sys.executable, HERE / "measure.py", out, *program]
-        environment = os.environ | {"PYTHONPATH": packages} | source.get("environment", {})
-        run = subprocess.run(
-            [str(one) for one in words], env=environment, capture_output=True, text=True, check=False
-        )  # fmt: skip
-        if out.exists():
-            return read(out)
-        lines = run.stderr.strip().splitlines()
-        return lines[-1] if lines else f"ended with {run.returncode}"
+def plan_of(point: dict, source: dict, packages: str) -> dict | str:
+    """The figures of a point without the device, or why there are none."""
+    ranks = ("--ranks", point["ranks"]) if "ranks" in point else ()
+    options = ("--profile", source["profile"], *ranks)
+    arguments = point["arguments"].split()
+    return planned(point["program"], arguments, packages, options, source.get("environment"))
 
 
 def compared(point: dict, source: dict, plan: dict | str) -> tuple[str, float | None]:
@@ -89,7 +76,7 @@ def main() -> int:
     lines, errors = [], {name: [] for name in told["sources"]}
     with ThreadPoolExecutor(2) as pool:
         running = [(one, told["sources"][one["source"]]) for one in points]
-        plans = pool.map(lambda pair: planned(*pair, options.packages), running)
+        plans = pool.map(lambda pair: plan_of(*pair, options.packages), running)
         for (point, source), plan in zip(running, plans, strict=True):
             line, error = compared(point, source, plan)
             print(line, flush=True)
@@ -100,9 +87,7 @@ def main() -> int:
     text += "\n".join(summary(name, told["sources"][name], found) for name, found in errors.items())
     print(text)
     if options.write:
-        page = options.write.read_text()
-        before, after = page.index(BEGIN) + len(BEGIN), page.index(END)
-        options.write.write_text(f"{page[:before]}\n\n{text}\n\n{page[after:]}")
+        write_between(options.write, BEGIN, END, text)
     return 1 if any(error is None for found in errors.values() for error in found) else 0
 
 

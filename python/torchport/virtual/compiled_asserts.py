@@ -21,6 +21,7 @@ from torchport.virtual.torch_c_shim import graphs
 from torchport.virtual.without_data import compiled
 
 _NOTED = "torchport_failed"
+_WITHOUT_DATA = without_data.wanted()  # asked once, not for each call of a kernel
 IMPORT = "from torchport.virtual.compiled_asserts import call as torchport_call"
 
 
@@ -43,14 +44,13 @@ def call(
     """Calls a kernel for the device of this number, and reports what it asserts. `written` are the
     indices of the arguments that it writes to. A CUDA graph that is captured records the call."""
     source = sys._getframe(1).f_code.co_filename
-    has_data = not without_data.wanted()
 
     def run(*now: Any) -> None:
         for one in now:
             # A storage that was freed (resize_(0)) has no address.
             if isinstance(one, torch.Tensor) and one.data_ptr() == 0:
                 torch.ops.torchport.check_memory(one, f"compiled {name}")
-        if not has_data and compiled.lacks_values(now, written):
+        if _WITHOUT_DATA and compiled.lacks_values(now, written):
             return
         try:
             kernel(*now)

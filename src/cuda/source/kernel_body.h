@@ -90,6 +90,22 @@ class KernelBody {
   [[nodiscard]] bool may_be_cast(std::size_t close) const;
   // Whether token p is an assignment, also one with an operator, or ++ or --.
   [[nodiscard]] bool assigns(std::size_t p) const;
+  // Whether the token `=` at p is of ==, !=, <= or >=.
+  [[nodiscard]] bool compares(std::size_t p) const {
+    return is_two(p, "==") ||
+           (p > 0 && joined(p - 1) &&
+            (is(p - 1, "=") || is(p - 1, "!") || is(p - 1, "<") || is(p - 1, ">")));
+  }
+  [[nodiscard]] bool is_atomic(std::size_t p) const {
+    return is_name(p) && word(p).substr(0, 6) == "atomic";
+  }
+  // The first such token from `begin` on that is in no parentheses; `end` if there is none.
+  [[nodiscard]] std::size_t find_outside(std::size_t begin, std::size_t end,
+                                         std::string_view what) const {
+    std::size_t p = begin;
+    while (p < end && !is(p, what)) p = opens(p) ? partner(p) + 1 : p + 1;
+    return p;
+  }
   // The text of tokens [begin, end), on one line.
   [[nodiscard]] std::string joined_text(std::size_t begin, std::size_t end) const {
     std::string all;

@@ -116,7 +116,7 @@ void KernelRules::no_spinning(std::size_t p) const {
       is_endless = is_endless || (is(q, ";") && is(q + 1, ";"));
     if (!is_endless) stop = close;
   }
-  for (std::size_t q = p; q < stop; ++q) require(!is_name(q) || word(q).substr(0, 6) != "atomic");
+  for (std::size_t q = p; q < stop; ++q) require(!is_atomic(q));
 }
 
 // Whether what a parenthesis follows may be there.
@@ -271,11 +271,7 @@ bool KernelRules::is_pure(std::size_t begin, std::size_t end, bool& uniform) {
       if (!is_behind_value(p)) return false;
     } else if (it == "=") {
       // Only in ==, !=, <=, >=.
-      const bool compares =
-          is_two(p, "==") ||
-          (p > begin && joined(p - 1) &&
-           (is(p - 1, "=") || is(p - 1, "!") || is(p - 1, "<") || is(p - 1, ">")));
-      if (!compares) return false;
+      if (!compares(p)) return false;
     } else if (it.size() != 1 || kMarks.find(it[0]) == std::string_view::npos) {
       return false;
     }

@@ -158,9 +158,10 @@ void PhaseWriter::open_phase(std::size_t p) {
   phase_token_ = p;
 }
 
-void PhaseWriter::at_end_of_phase(std::string_view variable, const std::string& code) {
+void PhaseWriter::at_end_of_phase(std::size_t begin, std::size_t end, const std::string& code) {
   last_ += code;
-  last_uses_.insert(variable);
+  for (std::size_t p = begin; p < end; ++p)
+    if (is_name(p) && !is_member(p)) last_uses_.insert(word(p));
 }
 
 void PhaseWriter::leave(std::size_t q, bool early) {

@@ -31,8 +31,8 @@ class PhaseWriter : protected KernelRules {
   void open_phase(std::size_t p);
   // The open phase ends before the text's position `at`.
   void close_phase(std::size_t at);
-  // Code at the end of the open phase, which uses a variable.
-  void at_end_of_phase(std::string_view variable, const std::string& code);
+  // Code at the end of the open phase, which uses what tokens [begin, end) name.
+  void at_end_of_phase(std::size_t begin, std::size_t end, const std::string& code);
   // A variable of the whole kernel.
   void declare_for_kernel(const std::string& code) { of_kernel_ += code; }
   // A variable that stands before the open phase.

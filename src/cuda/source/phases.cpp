@@ -169,12 +169,8 @@ class Splitter : PhaseWriter {
 
   // No declaration, and nothing that changes.
   [[nodiscard]] bool is_condition(std::size_t open, std::size_t last) const {
-    for (std::size_t q = open + 1; q < last; ++q) {
-      const bool compares =
-          is_two(q, "==") ||
-          (joined(q - 1) && (is(q - 1, "=") || is(q - 1, "!") || is(q - 1, "<") || is(q - 1, ">")));
-      if (is(q, ";") || (is(q, "=") && !compares)) return false;
-    }
+    for (std::size_t q = open + 1; q < last; ++q)
+      if (is(q, ";") || (is(q, "=") && !compares(q))) return false;
     return true;
   }
 
@@ -246,7 +242,7 @@ class Splitter : PhaseWriter {
     declare_for_kernel(fmt::format("::torchport::cuda::Left<{}, {}> {}({}); ", mine->type,
                                    kMostThreads, left, "blockDim.x * blockDim.y * blockDim.z"));
     open_phase(p);
-    at_end_of_phase(name, fmt::format("{}.leave(torchport_t, {}); ", left, name));
+    at_end_of_phase(ends[0] + 1, ends[1], fmt::format("{}.leave(torchport_t, {}); ", left, name));
     const std::string_view form = word(q).substr(2, word(q).size() - 7);  // shfl, shfl_up, ...
     calls_.push_back({q, close,
                       fmt::format("{}.take_{}(torchport_t, {}, {}{})", left, form,
@@ -258,7 +254,7 @@ class Splitter : PhaseWriter {
 
   [[nodiscard]] bool has_effects(std::size_t begin, std::size_t end) const {
     for (std::size_t p = begin; p < end; ++p)
-      if (assigns(p) || word(p).substr(0, 6) == "atomic" || is(p, "printf")) return true;
+      if (assigns(p) || is_atomic(p) || is(p, "printf")) return true;
     return false;
   }
 
@@ -284,12 +280,9 @@ class Splitter : PhaseWriter {
     if (name == p + 2 || !is_name(name) || !is(name + 1, "=") || is_two(name + 1, "=="))
       return false;
     const std::string_view it = word(name);
-    std::size_t first = name + 2;
-    std::size_t condition = first;
-    while (condition < last && !is(condition, ";"))
-      condition = opens(condition) ? partner(condition) + 1 : condition + 1;
-    std::size_t step = condition + 1;
-    while (step < last && !is(step, ";")) step = opens(step) ? partner(step) + 1 : step + 1;
+    const std::size_t first = name + 2;
+    const std::size_t condition = find_outside(first, last, ";");
+    const std::size_t step = find_outside(condition + 1, last, ";");
     const bool known = is(condition + 1, it) && is(condition + 2, "<") && !joined(condition + 2) &&
                        is(step + 1, it) && is_two(step + 2, "+=");
     if (!known || !is_new(it)) return false;
@@ -302,11 +295,9 @@ class Splitter : PhaseWriter {
       return false;
     // Neighbours in steps of a few: each thread has a part of its own.
     if (is_number(step + 4) && last == step + 5 && word(step + 4).size() < 2) return false;
-    for (std::size_t q = first; q < last; ++q)
-      if (is(q, ",") && !is_inside(q, p + 1)) return false;
+    if (find_outside(first, last, ",") < last) return false;
     for (std::size_t q = last + 1; q < end; ++q)
-      if (is(q, "break") || is(q, "continue") || is(q, "return") || is(q, "printf") ||
-          word(q).substr(0, 6) == "atomic")
+      if (is(q, "break") || is(q, "continue") || is(q, "return") || is(q, "printf") || is_atomic(q))
         return false;
     if (is_changed(it, last, end)) return false;
     // They are evaluated even if no thread takes part.
@@ -315,13 +306,6 @@ class Splitter : PhaseWriter {
                  {joined_text(first, condition), joined_text(condition + 3, step),
                   joined_text(step + 4, last)});
     return true;
-  }
-
-  // Whether token q is in further parentheses than those at `open`.
-  [[nodiscard]] bool is_inside(std::size_t q, std::size_t open) const {
-    for (std::size_t p = open + 1; p < q; ++p)
-      if (opens(p) && partner(p) > q) return true;
-    return false;
   }
 
   struct Head {
@@ -338,12 +322,11 @@ class Splitter : PhaseWriter {
                     "= {2}; long long torchport_most_{0} = -0x7fffffffffffffff; ",
                     number, head.step, head.bound));
     open_phase(p);
-    for (std::size_t q = p; q < partner(p + 1); ++q)
-      if (is_name(q) && !is_member(q)) at_end_of_phase(word(q), "");
-    at_end_of_phase(name, fmt::format("const long long torchport_first = static_cast<{0}>({1}); "
-                                      "if (torchport_first > torchport_most_{2}) "
-                                      "torchport_most_{2} = torchport_first; ",
-                                      type, head.first, number));
+    at_end_of_phase(p, partner(p + 1),
+                    fmt::format("const long long torchport_first = static_cast<{0}>({1}); "
+                                "if (torchport_first > torchport_most_{2}) "
+                                "torchport_most_{2} = torchport_first; ",
+                                type, head.first, number));
     close_phase(begin_of(p));
     insert(begin_of(p),
            fmt::format("for (long long torchport_past_{0} = 0, torchport_ran_{0} = 1; "

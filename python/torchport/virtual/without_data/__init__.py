@@ -26,9 +26,9 @@ def kept_bytes(torch: ModuleType) -> int:
 
 def install(torch: ModuleType) -> None:
     """Called after torch is imported."""
-    from torchport.virtual.without_data import checkpoints
-
     if wanted():
+        from torchport.virtual.without_data import checkpoints
+
         checkpoints.install(torch, kept_bytes(torch))
 
 

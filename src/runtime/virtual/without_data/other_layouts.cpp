@@ -29,12 +29,6 @@ using c10::IValue;
 using torch::jit::Stack;
 using Sizes = std::vector<std::int64_t>;
 
-bool leave(Stack* stack, std::size_t first, std::initializer_list<IValue> results) {
-  stack->resize(first);
-  stack->insert(stack->end(), results.begin(), results.end());
-  return true;
-}
-
 // A tensor's results where it has no values: whether it was its call.
 using Instead = bool (*)(Stack* stack, std::size_t first);
 
@@ -43,7 +37,7 @@ bool dequantize(Stack* stack, std::size_t first) {
   const Tensor self = (*stack)[first].toTensor();
   if (!lacks_data(self)) return false;
   const auto options = self.options().dtype(at::kFloat);
-  return leave(stack, first, {IValue(at::empty(self.sizes(), options))});
+  return leave_results(stack, first, {IValue(at::empty(self.sizes(), options))});
 }
 
 // int_repr(self)
@@ -51,7 +45,7 @@ bool int_repr(Stack* stack, std::size_t first) {
   const Tensor self = (*stack)[first].toTensor();
   if (!lacks_data(self)) return false;
   const auto options = self.options().dtype(c10::toUnderlying(self.scalar_type()));
-  return leave(stack, first, {IValue(at::empty(self.sizes(), options))});
+  return leave_results(stack, first, {IValue(at::empty(self.sizes(), options))});
 }
 
 // _coalesce(self): no two elements are at the same place, unless there are more than places.
@@ -69,7 +63,7 @@ bool coalesce(Stack* stack, std::size_t first) {
       at::_sparse_coo_tensor_unsafe(made_up_zeros({self.sparse_dim(), count}, indices, at::kLong),
                                     made_up_zeros(of_values, values, values.scalar_type()),
                                     self.sizes(), values.options().layout(at::kSparse), true);
-  return leave(stack, first, {IValue(found)});
+  return leave_results(stack, first, {IValue(found)});
 }
 
 Tensor values_of(const Tensor& sparse) {
@@ -81,8 +75,9 @@ bool product_with_sparse(Stack* stack, std::size_t first, const Tensor& left, co
   if (left.layout() == at::kStrided || right.layout() != at::kStrided || left.dim() != 2 ||
       right.dim() != 2 || left.size(1) != right.size(0) || !lack_data({values_of(left), right}))
     return false;
-  return leave(stack, first,
-               {IValue(made_up_zeros({left.size(0), right.size(1)}, right, right.scalar_type()))});
+  return leave_results(
+      stack, first,
+      {IValue(made_up_zeros({left.size(0), right.size(1)}, right, right.scalar_type()))});
 }
 
 // mm(self, mat2)
@@ -125,6 +120,12 @@ void cover(const char* name, const char* overload, c10::DispatchKey key, Instead
 
 }  // namespace
 
+bool leave_results(Stack* stack, std::size_t first, std::initializer_list<IValue> results) {
+  stack->resize(first);
+  stack->insert(stack->end(), results.begin(), results.end());
+  return true;
+}
+
 Tensor made_up_zeros(at::IntArrayRef sizes, const Tensor& like, at::ScalarType type) {
   const Tensor made = at::empty(sizes, like.options().dtype(type));
   make_up({made});
@@ -155,7 +156,7 @@ bool to_compressed(Stack* stack, std::size_t first, at::Layout layout) {
       by_blocks ? made_up_zeros({lines * each, block[0], block[1]}, self, self.scalar_type())
                 : made_up_zeros({lines * each}, self, self.scalar_type());
   const auto options = values.options().layout(layout);
-  return leave(
+  return leave_results(
       stack, first,
       {IValue(at::_sparse_compressed_tensor_unsafe(ends, plain, values, self.sizes(), options))});
 }
@@ -168,7 +169,7 @@ bool quantize_per_tensor(Stack* stack, std::size_t first) {
   const auto type = (*stack)[first + 3].toScalarType();
   const double by = scale.isTensor() ? scale.toTensor().item<double>() : scale.toDouble();
   const std::int64_t at = zero.isTensor() ? zero.toTensor().item<std::int64_t>() : zero.toInt();
-  return leave(
+  return leave_results(
       stack, first,
       {IValue(at::_empty_affine_quantized(self.sizes(), self.options().dtype(type), by, at))});
 }
@@ -180,9 +181,9 @@ bool quantize_per_channel(Stack* stack, std::size_t first) {
   const Tensor zeros = (*stack)[first + 2].toTensor();
   const std::int64_t axis = (*stack)[first + 3].toInt();
   const auto options = self.options().dtype((*stack)[first + 4].toScalarType());
-  return leave(stack, first,
-               {IValue(at::_empty_per_channel_affine_quantized(self.sizes(), scales, zeros, axis,
-                                                               options))});
+  return leave_results(stack, first,
+                       {IValue(at::_empty_per_channel_affine_quantized(self.sizes(), scales, zeros,
+                                                                       axis, options))});
 }
 
 // (output, mask)
@@ -191,7 +192,7 @@ bool fake_quantize(Stack* stack, std::size_t first) {
   const Tensor output = at::empty_like(self);
   const Tensor mask = at::empty_like(self, self.options().dtype(at::kBool));
   make_up({output, mask});
-  return leave(stack, first, {IValue(output), IValue(mask)});
+  return leave_results(stack, first, {IValue(output), IValue(mask)});
 }
 
 // _weight_int4pack_mm(self, mat2, q_group_size, q_scale_and_zeros): the meta kernel asks for a
@@ -204,7 +205,7 @@ bool weight_int4pack_mm(Stack* stack, std::size_t first) {
               "packed weight of four dimensions");
   const Tensor product =
       made_up_zeros({self.size(0), packed.size(0) * kRowsOfTile}, self, self.scalar_type());
-  return leave(stack, first, {IValue(product)});
+  return leave_results(stack, first, {IValue(product)});
 }
 
 void cover_other_layouts() {

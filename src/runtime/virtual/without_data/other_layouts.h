@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/stack.h>
@@ -12,6 +13,10 @@ namespace torchport::vdev {
 // A tensor of the device with zeros, if it is small enough to have any. It is made up.
 [[nodiscard]] at::Tensor made_up_zeros(at::IntArrayRef sizes, const at::Tensor& like,
                                        at::ScalarType type);
+
+// Puts results in the place of a call's arguments, which begin at `first`. True.
+bool leave_results(torch::jit::Stack* stack, std::size_t first,
+                   std::initializer_list<c10::IValue> results);
 
 // What ValueRule::instead takes: each of these is for the operators that it is named after.
 bool to_compressed(torch::jit::Stack* stack, std::size_t first, at::Layout layout);

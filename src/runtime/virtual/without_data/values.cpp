@@ -38,29 +38,21 @@ using at::Tensor;
 using c10::IValue;
 using torch::jit::Stack;
 
-void leave_results(Stack* stack, std::size_t first, std::initializer_list<IValue> results) {
-  stack->resize(first);
-  stack->insert(stack->end(), results.begin(), results.end());
-}
-
 bool number(Stack* stack, std::size_t first) {
   const at::ScalarType type = (*stack)[first].toTensor().scalar_type();
   const c10::Scalar zero = c10::isComplexType(type)       ? c10::Scalar(c10::complex<double>())
                            : c10::isFloatingType(type)    ? c10::Scalar(0.0)
                            : type == at::ScalarType::Bool ? c10::Scalar(false)
                                                           : c10::Scalar(std::int64_t{0});
-  leave_results(stack, first, {IValue(zero)});
-  return true;
+  return leave_results(stack, first, {IValue(zero)});
 }
 
 bool yes(Stack* stack, std::size_t first) {
-  leave_results(stack, first, {IValue(true)});
-  return true;
+  return leave_results(stack, first, {IValue(true)});
 }
 
 bool nothing(Stack* stack, std::size_t first) {
-  leave_results(stack, first, {});
-  return true;
+  return leave_results(stack, first, {});
 }
 
 // The numbers of all elements of `self`, for each dimension.
@@ -68,8 +60,7 @@ bool all_elements(Stack* stack, std::size_t first) {
   const Tensor self = (*stack)[first].toTensor();
   // As CUDA's kernel lays them out: one dimension after the other.
   const Tensor made = made_up_zeros({self.dim(), self.numel()}, self, at::kLong).t();
-  leave_results(stack, first, {IValue(made)});
-  return true;
+  return leave_results(stack, first, {IValue(made)});
 }
 
 bool all_selected(Stack* stack, std::size_t first) {
@@ -77,8 +68,7 @@ bool all_selected(Stack* stack, std::size_t first) {
   const Tensor mask = (*stack)[first + 1].toTensor();
   std::int64_t count = 1;
   for (const std::int64_t size : at::infer_size(self.sizes(), mask.sizes())) count *= size;
-  leave_results(stack, first, {IValue(made_up_zeros({count}, self, self.scalar_type()))});
-  return true;
+  return leave_results(stack, first, {IValue(made_up_zeros({count}, self, self.scalar_type()))});
 }
 
 // masked_scatter_(self, mask, source): the meta kernel takes any mask.
@@ -142,8 +132,8 @@ bool each_once(Stack* stack, std::size_t first) {
   const Tensor repeats = (*stack)[first].toTensor();
   const IValue& given = (*stack)[first + 1];
   const std::int64_t count = given.isNone() ? repeats.numel() : given.toInt();
-  leave_results(stack, first, {IValue(made_up_zeros({count}, repeats, repeats.scalar_type()))});
-  return true;
+  return leave_results(stack, first,
+                       {IValue(made_up_zeros({count}, repeats, repeats.scalar_type()))});
 }
 
 // A sparse tensor of all elements of `self`.
@@ -164,8 +154,7 @@ bool all_in_dims(Stack* stack, std::size_t first) {
   const Tensor self = (*stack)[first].toTensor();
   const std::int64_t dims = (*stack)[first + 1].toInt();
   if (dims < 1 || dims > self.dim()) return false;
-  leave_results(stack, first, {IValue(with_all_elements(self, dims))});
-  return true;
+  return leave_results(stack, first, {IValue(with_all_elements(self, dims))});
 }
 
 // _to_sparse(self, *, layout, blocksize, dense_dim)
@@ -174,8 +163,7 @@ bool all_in_layout(Stack* stack, std::size_t first) {
   const auto layout = (*stack)[first + 1].toOptional<at::Layout>();
   const std::int64_t dense = (*stack)[first + 3].isNone() ? 0 : (*stack)[first + 3].toInt();
   if (layout.value_or(at::kSparse) != at::kSparse || dense < 0 || dense >= self.dim()) return false;
-  leave_results(stack, first, {IValue(with_all_elements(self, self.dim() - dense))});
-  return true;
+  return leave_results(stack, first, {IValue(with_all_elements(self, self.dim() - dense))});
 }
 
 template <at::Layout kLayout>
@@ -196,8 +184,7 @@ bool drawn_by_quotients(Stack* stack, std::size_t first) {
   Tensor drawn = at::empty({0}, self.options().dtype(at::kLong));
   const Tensor quotients = at::empty_like(self);
   drawn = count == 1 ? at::argmax(quotients, -1, true) : std::get<1>(at::topk(quotients, count));
-  leave_results(stack, first, {IValue(std::move(drawn))});
-  return true;
+  return leave_results(stack, first, {IValue(std::move(drawn))});
 }
 
 // roll(self, shifts, dims): CUDA rolls one dimension after the other.
@@ -217,8 +204,7 @@ bool copy(Stack* stack, std::size_t first) {
               source.sizes(), ") must match that of tensor b (", self.sizes(), ")");
   if (!lacks_data(self)) self.zero_();
   mark_made_up(self);
-  leave_results(stack, first, {IValue(self)});
-  return true;
+  return leave_results(stack, first, {IValue(self)});
 }
 
 const std::unordered_map<std::string_view, ValueRule>& rules() {
