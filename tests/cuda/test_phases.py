@@ -59,6 +59,20 @@ def test_lanes_give_each_other_the_same_values_in_phases(tmp_path: Path) -> None
     assert whole.count("run_kernel_in_phases<torchport_kernel>(") == 0
 
 
+def test_conditions_that_bound_a_row_let_the_same_threads_pass(tmp_path: Path) -> None:
+    program = PROGRAM.with_name("phases_bounds.cu")
+    in_phases, split = answers(tmp_path / "phases", "-w", program=program)
+    on_fibers, _ = answers(tmp_path / "fibers", "-w", "-G", program=program)
+    assert in_phases == on_fibers
+    assert in_phases.count("cudaSuccess") == 594
+    for bound in (
+        "<unsigned>(blockDim.x, n)",
+        "<int>(blockDim.x, n)",
+        "<unsigned>(blockDim.x, kHalf)",
+    ):
+        assert f"torchport_most = ::torchport::cuda::threads_below{bound};" in split
+
+
 # TORCHPORT_GENERATED_KERNELS=200:299 takes other seeds.
 @pytest.mark.parametrize("seed", range(*map(int, SEEDS.split(":"))))
 def test_generated_kernels_give_the_same_numbers(tmp_path: Path, seed: int) -> None:

@@ -12,6 +12,7 @@
 #include "cuda/device/block.h"
 #include "cuda/device/checker.h"
 #include "cuda/device/faults.h"
+#include "cuda/device/shared_blocks.h"
 #include "cuda/device/watch.h"
 
 namespace torchport::cuda {
@@ -75,50 +76,55 @@ Block& block_of_this_thread() {
   return *block;
 }
 
-// A launch that workers take blocks of.
+// A launch that workers take blocks of. Runner 0 is the thread that launches.
 struct Work {
-  Launch* launch = nullptr;
-  std::size_t blocks = 0;
-  std::atomic<std::size_t> next = 0;
-  std::size_t users = 0;  // threads that work on it; the pool's mutex guards it
+  Work(Launch& of, std::size_t blocks, std::size_t runners) : launch(of), shared(blocks, runners) {}
 
-  void run() {
-    for (std::size_t i = next++; i < blocks && !launch->failed; i = next++) {
-      block_of_this_thread().run(*launch, place_in(i, launch->sizes.grid));
-      ++launch->blocks_done;
+  Launch& launch;
+  SharedBlocks shared;
+  std::atomic<std::size_t> users = 0;  // workers that work on it
+
+  void run(std::size_t runner) {
+    Block& block = block_of_this_thread();
+    while (!launch.failed) {
+      const auto number = shared.take(runner);
+      if (!number) return;
+      block.run(launch, place_in(*number, launch.sizes.grid));
+      shared.ended(runner);
     }
   }
-  [[nodiscard]] bool has_blocks() const { return next < blocks && !launch->failed; }
+  [[nodiscard]] bool has_blocks() const { return shared.has_more() && !launch.failed; }
 };
 
 // Threads beside the workers, for blocks that wait for blocks which have not begun: on a GPU those
 // run at the same time. The thread that watches launches starts them.
-class FurtherThreads {
+class FurtherThreads final : public Progress {
  public:
   explicit FurtherThreads(Work& work) : work_(work) {
-    const std::scoped_lock lock(work.launch->mutex);
-    work.launch->start_another = [this] { start(); };
+    const std::scoped_lock lock(work.launch.mutex);
+    work.launch.progress = this;
   }
   FurtherThreads(const FurtherThreads&) = delete;
   FurtherThreads& operator=(const FurtherThreads&) = delete;
   ~FurtherThreads() {
     {
-      const std::scoped_lock lock(work_.launch->mutex);
-      work_.launch->start_another = nullptr;
+      const std::scoped_lock lock(work_.launch.mutex);
+      work_.launch.progress = nullptr;
     }
     for (std::thread& one : threads_) one.join();
   }
 
- private:
-  void start() {
+  [[nodiscard]] std::size_t blocks_done() const override { return work_.shared.count_ended(); }
+  void start_another() override {
     constexpr std::size_t kMost = 64;
     if (threads_.size() >= kMost || !work_.has_blocks()) return;
     threads_.emplace_back([this] {
       take_signals_of_kernels();
-      work_.run();
+      work_.run(SharedBlocks::kGuest);
     });
   }
 
+ private:
   Work& work_;
   std::vector<std::thread> threads_;
 };
@@ -126,7 +132,7 @@ class FurtherThreads {
 class Workers {
  public:
   explicit Workers(std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) threads_.emplace_back([this] { loop(); });
+    for (std::size_t i = 0; i < count; ++i) threads_.emplace_back([this, i] { loop(i + 1); });
   }
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
@@ -145,14 +151,19 @@ class Workers {
       queue_.push_back(&work);
     }
     wake_.notify_all();
-    work.run();
+    work.run(0);
     std::unique_lock lock(mutex_);
     std::erase(queue_, &work);
+    lock.unlock();
+    // The others run their last blocks, which are often short: sleeping takes longer.
+    constexpr int kTries = 100;
+    for (int i = 0; i < kTries && work.users != 0; ++i) std::this_thread::yield();
+    lock.lock();
     done_.wait(lock, [&] { return work.users == 0; });
   }
 
  private:
-  void loop() {
+  void loop(std::size_t runner) {
     std::unique_lock lock(mutex_);
     while (true) {
       Work* work = nullptr;
@@ -164,9 +175,10 @@ class Workers {
       if (ends_) return;
       ++work->users;
       lock.unlock();
-      work->run();
+      work->run(runner);
+      const bool is_last = --work->users == 0;  // from here on `work` may be gone
       lock.lock();
-      if (--work->users == 0) done_.notify_all();
+      if (is_last) done_.notify_all();
     }
   }
 
@@ -220,17 +232,15 @@ void run_watched(Launch& launch) {
   // Below this, waking another thread takes longer than the work.
   constexpr std::size_t kQuickThreads = 2048;
   const ::dim3& block = launch.sizes.block;
-  Work work;
-  work.launch = &launch;
-  work.blocks = blocks;
-  const FurtherThreads further(work);
+  const bool alone = blocks == 1 || count_of_workers() == 1 || checker() != nullptr ||
+                     blocks * block.x * block.y * block.z <= kQuickThreads;
   // What is checked runs in one order.
-  if (blocks == 1 || count_of_workers() == 1 || checker() != nullptr ||
-      blocks * block.x * block.y * block.z <= kQuickThreads) {
-    work.run();
-    return;
-  }
-  workers().run(work);
+  Work work(launch, blocks, alone ? 0 : count_of_workers());
+  const FurtherThreads further(work);
+  if (alone)
+    work.run(SharedBlocks::kGuest);
+  else
+    workers().run(work);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
-#include <functional>
 #include <mutex>
 #include <string>
 
@@ -39,6 +38,17 @@ struct Sizes {
   bool cooperative = false;
 };
 
+// What may be asked while blocks run.
+class Progress {
+ public:
+  [[nodiscard]] virtual std::size_t blocks_done() const = 0;
+  // Starts another thread that runs blocks, if some have not begun.
+  virtual void start_another() = 0;
+
+ protected:
+  ~Progress() = default;
+};
+
 struct Launch {
   Kernel kernel{};
   const void* body = nullptr;
@@ -50,10 +60,8 @@ struct Launch {
   std::atomic<int> error = 0;
   std::string text{};
   bool interrupted = false;  // by ctrl-C
-  std::atomic<std::size_t> blocks_done = 0;
-  // Starts another thread that runs blocks, if some have not begun. `mutex` guards it; empty: there
-  // is nothing to start.
-  std::function<void()> start_another{};
+  // `mutex` guards it; none: all blocks have begun, or begin together.
+  Progress* progress = nullptr;
 
   // Ends the launch. 0: without an error.
   void fail(int code, const std::string& why);
@@ -64,6 +72,7 @@ struct Launch {
 // The place with a number: that of a block in its grid, of a thread in its block.
 template <class Number>
 ::uint3 place_in(Number number, const ::dim3& size) {
+  if (number < size.x) return {static_cast<unsigned>(number), 0, 0};  // without divisions
   return {static_cast<unsigned>(number % size.x), static_cast<unsigned>(number / size.x % size.y),
           static_cast<unsigned>(number / size.x / size.y)};
 }

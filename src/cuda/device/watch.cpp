@@ -122,14 +122,16 @@ class Watch {
 
   // A block may wait for one that has not begun.
   static void help(Entry& one, Clock::time_point now) {
-    const std::size_t done = one.launch->blocks_done;
+    const std::scoped_lock lock(one.launch->mutex);
+    Progress* progress = one.launch->progress;
+    if (progress == nullptr) return;
+    const std::size_t done = progress->blocks_done();
     // What is checked is slow, and runs in one order if it can.
     const auto patience =
         checker() == nullptr ? Clock::duration(kLong) : Clock::duration(kVeryLong);
-    if (done == one.done && now - one.progress < patience) return;
     if (done == one.done) {
-      const std::scoped_lock lock(one.launch->mutex);
-      if (one.launch->start_another) one.launch->start_another();
+      if (now - one.progress < patience) return;
+      progress->start_another();
     }
     one.done = done;
     one.progress = now;

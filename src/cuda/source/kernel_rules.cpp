@@ -1,5 +1,7 @@
 #include "cuda/source/kernel_rules.h"
 
+#include <fmt/format.h>
+
 namespace torchport::cuda {
 
 bool is_shuffle(std::string_view name) {
@@ -292,6 +294,47 @@ bool KernelRules::is_uniform(std::size_t begin, std::size_t end) const {
     if (is(p + 1, "(") && it != "min" && it != "max" && !is_number_type(it)) return false;
   }
   return true;
+}
+
+bool KernelRules::may_run_in_vain(std::size_t begin, std::size_t end) const {
+  for (std::size_t p = begin; p < end; ++p) {
+    const bool reaches = is(p, "[") || is(p, ".") || is_two(p, "->");
+    if (reaches && !(p > begin && is_place(word(p - 1)))) return false;
+    // By a number that is not zero.
+    if ((is(p, "/") || is(p, "%")) && !is_number(is(p + 1, "=") ? p + 2 : p + 1)) return false;
+    if (is(p, "*") && !is_behind_value(p)) return false;
+  }
+  return true;
+}
+
+bool KernelRules::is_thread_x(std::size_t begin, std::size_t end) const {
+  return end == begin + 3 && is(begin, "threadIdx") && is(begin + 1, ".") && is(begin + 2, "x");
+}
+
+std::string KernelRules::most_in_row(std::size_t open, std::size_t close) {
+  std::size_t p = open + 1;
+  std::string type;
+  if (is_thread_x(p, p + 3)) {
+    type = "unsigned";
+    p += 3;
+  } else if (const Local* one = is_name(p) ? local(word(p)) : nullptr) {
+    const bool fits = one->type == "int" || one->type == "unsigned" || one->type == "unsigned int";
+    if (!one->is_thread_x || !fits) return "";
+    type = one->type;
+    ++p;
+  }
+  const bool is_equal = is_two(p, "==");
+  const std::size_t begin = p + (is_equal ? 2 : 1);
+  std::size_t end = begin;
+  while (end < close && word(end).find_first_of("&|^?=<>!,") == std::string_view::npos)
+    end = opens(end) ? partner(end) + 1 : end + 1;
+  if (type.empty() || end == begin || !(end == close || is_two(end, "&&"))) return "";
+  if (is_equal) return is(begin, "0") && end == begin + 1 ? "1U" : "";
+  bool uniform = true;
+  if (!is(p, "<") || !is_pure(begin, end, uniform) || !uniform || !may_run_in_vain(begin, end))
+    return "";
+  return fmt::format("::torchport::cuda::threads_below<{}>(blockDim.x, {})", type,
+                     joined_text(begin, end));
 }
 
 }  // namespace torchport::cuda

@@ -31,12 +31,13 @@ class KernelRules : protected KernelBody {
   // What a thread knows of itself.
   struct Local {
     std::string_view name;
-    std::size_t begin;    // the token of its declaration
-    bool is_again;        // declared anew in each phase; else kept
-    bool is_uniform;      // the same for all threads, and declared outside of the phases
-    std::string text;     // what declares it in a phase
-    std::string type{};   // of a number, without const; empty: a pointer or an array
-    std::size_t bytes{};  // of it, at most
+    std::size_t begin;         // the token of its declaration
+    bool is_again;             // declared anew in each phase; else kept
+    bool is_uniform;           // the same for all threads, and declared outside of the phases
+    std::string text;          // what declares it in a phase
+    std::string type{};        // of a number, without const; empty: a pointer or an array
+    std::size_t bytes{};       // of it, at most
+    bool is_thread_x = false;  // int x = threadIdx.x
   };
 
   // Throws Refused for a kernel that cannot be split; counts where its threads meet.
@@ -51,8 +52,14 @@ class KernelRules : protected KernelBody {
   [[nodiscard]] bool is_pure(std::size_t begin, std::size_t end, bool& uniform);
   // Whether all threads that run a part of a loop's head do the same.
   [[nodiscard]] bool is_uniform(std::size_t begin, std::size_t end) const;
+  [[nodiscard]] bool is_thread_x(std::size_t begin, std::size_t end) const;
+  // For a condition like (threadIdx.x < n): code that says how many threads of a row may fulfil it,
+  // from the first one on. Empty: nothing is known.
+  [[nodiscard]] std::string most_in_row(std::size_t open, std::size_t close);
   [[nodiscard]] bool meets(std::size_t begin, std::size_t end) const;
   [[nodiscard]] bool shuffles(std::size_t begin, std::size_t end) const;
+  // Whether an expression may be evaluated where the program would not.
+  [[nodiscard]] bool may_run_in_vain(std::size_t begin, std::size_t end) const;
 
   const Scopes& scopes_;
   KernelTokens kernel_;

@@ -77,6 +77,7 @@ std::size_t PhaseWriter::declarator(const Type& type, std::size_t q, std::size_t
   if (stars.empty() && extents.empty()) {
     one.type = type.name;
     one.bytes = type.bytes;
+    one.is_thread_x = is_again && is_thread_x(q + 1, stop);
   }
   if (is_again) {
     const bool adds_const = !stars.empty() || !(type.is_const || type.is_constexpr);
@@ -151,15 +152,18 @@ std::string PhaseWriter::value_text(std::size_t begin, std::size_t end) const {
 
 // ---- phases ----
 
-void PhaseWriter::open_phase(std::size_t p) {
-  if (is_open_) return;
+bool PhaseWriter::open_phase(std::size_t p) {
+  most_in_phase_.clear();
+  if (is_open_) return false;
   is_open_ = true;
   phase_begin_ = begin_of(p);
   phase_token_ = p;
+  return true;
 }
 
 void PhaseWriter::at_end_of_phase(std::size_t begin, std::size_t end, const std::string& code) {
   last_ += code;
+  most_in_phase_.clear();
   for (std::size_t p = begin; p < end; ++p)
     if (is_name(p) && !is_member(p)) last_uses_.insert(word(p));
 }
@@ -208,12 +212,14 @@ void PhaseWriter::close_phase(std::size_t at) {
              "torchport_walk->z = torchport_z; torchport_walk->y = torchport_y; "
              "const ::std::size_t torchport_row = "
              "(::std::size_t{{torchport_z}} * blockDim.y + torchport_y) * blockDim.x; "
-             "for (unsigned torchport_x = 0; torchport_x < blockDim.x; ++torchport_x) {{ "
+             "const unsigned torchport_most = {}; "
+             "for (unsigned torchport_x = 0; torchport_x < torchport_most; ++torchport_x) {{ "
              "torchport_walk->x = torchport_x; const ::std::size_t torchport_t [[maybe_unused]] "
              "= torchport_row + torchport_x; const ::uint3 threadIdx [[maybe_unused]]"
              "{{torchport_x, torchport_y, torchport_z}}; {}{}{}{{ ",
-             before_, new_arrays_, may_leave_ ? "if (torchport_gone[torchport_t]) continue; " : "",
-             guards, variables_of_phase(last)));
+             before_, new_arrays_, most_in_phase_.empty() ? most_in_row_ : most_in_phase_,
+             may_leave_ ? "if (torchport_gone[torchport_t]) continue; " : "", guards,
+             variables_of_phase(last)));
   insert(at, fmt::format("{}}}{} }}}} {}", last_,
                          returns_ ? fmt::format(" torchport_next_{}: ;", phase_begin_) : "",
                          // What all threads do alike behind it, none of them does.
@@ -224,6 +230,7 @@ void PhaseWriter::close_phase(std::size_t at) {
   last_.clear();
   last_uses_.clear();
   returns_ = false;
+  most_in_phase_.clear();
 }
 
 std::vector<PhaseEdit> PhaseWriter::finish() {

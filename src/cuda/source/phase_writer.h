@@ -27,8 +27,10 @@ class PhaseWriter : protected KernelRules {
   // A declaration of numbers, pointers and arrays that is known up to token `scope_end`.
   void declaration(std::size_t p, std::size_t end, std::size_t scope_end);
 
-  // The phase that begins at token p, unless one is open.
-  void open_phase(std::size_t p);
+  // The phase that begins at token p, unless one is open; whether it begins.
+  bool open_phase(std::size_t p);
+  // How many threads of a row may take part in the open phase, if it gets no other statement.
+  void set_most_in_phase(std::string code) { most_in_phase_ = std::move(code); }
   // The open phase ends before the text's position `at`.
   void close_phase(std::size_t at);
   // Code at the end of the open phase, which uses what tokens [begin, end) name.
@@ -49,8 +51,9 @@ class PhaseWriter : protected KernelRules {
     std::string with;
   };
 
-  std::vector<std::string> guards_;  // conditions of a thread to take part in the phases
-  std::vector<Replaced> calls_;      // of the statement that is written
+  std::vector<std::string> guards_;         // conditions of a thread to take part in the phases
+  std::string most_in_row_ = "blockDim.x";  // of the threads that the guards let pass
+  std::vector<Replaced> calls_;             // of the statement that is written
   std::size_t kept_bytes_ = 0;
   bool may_leave_ = false;  // threads return before others meet
   bool only_declared_ = true;
@@ -90,6 +93,7 @@ class PhaseWriter : protected KernelRules {
   std::size_t phase_token_ = 0;
   std::string before_;
   std::string new_arrays_;
+  std::string most_in_phase_;
   std::string last_;
   Words last_uses_;
 };

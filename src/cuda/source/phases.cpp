@@ -130,18 +130,6 @@ class Splitter : PhaseWriter {
            loops_.count(name) == 0 && !is_constant(name);
   }
 
-  // Whether an expression may be evaluated where the program would not.
-  [[nodiscard]] bool may_run_in_vain(std::size_t begin, std::size_t end) const {
-    for (std::size_t p = begin; p < end; ++p) {
-      const bool reaches = is(p, "[") || is(p, ".") || is_two(p, "->");
-      if (reaches && !(p > begin && is_place(word(p - 1)))) return false;
-      // By a number that is not zero.
-      if ((is(p, "/") || is(p, "%")) && !is_number(is(p + 1, "=") ? p + 2 : p + 1)) return false;
-      if (is(p, "*") && !is_behind_value(p)) return false;
-    }
-    return true;
-  }
-
   void branch(std::size_t p, std::size_t end) {
     std::size_t open = p + 1;
     if (is(open, "constexpr")) ++open;
@@ -187,7 +175,10 @@ class Splitter : PhaseWriter {
     close_phase(begin_of(last + 1));
     const std::size_t stop = behind_statement(last + 1);
     guards_.push_back(guard + "[torchport_t]");
+    const std::string before = most_in_row_;
+    if (const std::string most = most_in_row(p + 1, last); !most.empty()) most_in_row_ = most;
     body(last + 1, stop);
+    most_in_row_ = before;
     if (is(stop, "else")) {
       guards_.back() = fmt::format("!{}[torchport_t]", guard);
       replace(stop, stop, "");
@@ -374,8 +365,14 @@ class Splitter : PhaseWriter {
     } else if (!is_name(p)) {
       require(is(p, "*") || is(p, "(") || is_two(p, "++") || is_two(p, "--") || is(p, "{"));
     }
-    open_phase(p);
+    const bool is_first = open_phase(p);
     only_declared_ = false;
+    if (is_first && is(p, "if") && is(p + 1, "(") && !has_else(p, end))
+      set_most_in_phase(most_in_row(p + 1, partner(p + 1)));
+  }
+
+  [[nodiscard]] bool has_else(std::size_t p, std::size_t end) const {
+    return behind_statement(partner(p + 1) + 1) != end;
   }
 
   std::size_t last_meeting_ = 0;

@@ -201,4 +201,29 @@ TEST_CASE("what is not the same in each phase is kept") {
         std::string::npos);
 }
 
+TEST_CASE("a phase looks at the threads of a row that its condition may let pass") {
+  const auto most = [](const std::string& statement) {
+    const std::string text =
+        result_of(kernel("const int t = threadIdx.x; s[t] = 0;", statement + " __syncthreads();"));
+    REQUIRE(text.find("run_kernel_in_phases") != std::string::npos);
+    const std::string begin = "const unsigned torchport_most = ";
+    const std::size_t at = text.rfind(begin) + begin.size();
+    return text.substr(at, text.find(';', at) - at);
+  };
+  const std::string below = "::torchport::cuda::threads_below";
+  CHECK(most("if (threadIdx.x < n) s[t] = 1;") == below + "<unsigned>(blockDim.x, n)");
+  CHECK(most("if (t < n / 2 && a[t] > 3) s[t] = 1;") == below + "<int>(blockDim.x, n / 2)");
+  CHECK(most("if (threadIdx.x == 0) { s[t] = 1; }") == "1U");
+  for (const std::string text :
+       {"if (threadIdx.x < n) s[t] = 1; else s[t] = 2;",
+        "if (threadIdx.x < n) s[t] = 1; s[t] += 1;", "s[t] += 1; if (threadIdx.x < n) s[t] = 1;",
+        "if (threadIdx.x < n || t > 60) s[t] = 1;",
+        "if (threadIdx.x < n ? t > 3 : t > 60) s[t] = 1;", "if (threadIdx.x <= n) s[t] = 1;",
+        "if (threadIdx.x << 1 < n) s[t] = 1;", "if (threadIdx.x < a[3]) s[t] = 1;",
+        "if (threadIdx.x < f) s[t] = 1;", "if (threadIdx.x < 8 / n) s[t] = 1;",
+        "if (threadIdx.x == 1) s[t] = 1;", "if (t < t / 2 + 1) s[t] = 1;",
+        "if (threadIdx.x == 0 | t > 60) s[t] = 1;"})
+    CHECK_MESSAGE(most(text) == "blockDim.x", text);
+}
+
 }  // namespace torchport::cuda

@@ -60,4 +60,14 @@ bool is_below(long long at, Bound bound) {
   return at < static_cast<long long>(bound);
 }
 
+// How many of the first `threads` numbers have to be looked at for those that are below the bound
+// as numbers of type Index.
+template <class Index, class Bound>
+unsigned threads_below(unsigned threads, Bound bound) {
+  if (static_cast<Index>(threads - 1) < bound) return threads;
+  if (!(static_cast<Index>(0) < bound)) return 0;
+  const auto whole = static_cast<unsigned>(bound);  // a constant may be no integer
+  return static_cast<Index>(whole) < bound ? whole + 1 : whole;
+}
+
 }  // namespace torchport::cuda
