@@ -53,7 +53,7 @@ def test_time_limit_names_the_kernel(how: str, folder: Path) -> None:
 @pytest.mark.parametrize("threads", ["1", "3"])
 def test_blocks_may_wait_for_later_blocks(threads: str, folder: Path) -> None:
     done = run(build(folder, "later_blocks.cu"), OMP_NUM_THREADS=threads)
-    assert done.stdout == "3\n3\n", done.stderr
+    assert done.stdout == "3\n3\n20000\n", done.stderr
 
 
 @pytest.mark.parametrize("how", ["spins", "waits", "clocks"])
@@ -144,6 +144,11 @@ def test_compiles_at_run_time(folder: Path) -> None:
             "values: 5.25 5.25",
             "bad: NVRTC_ERROR_COMPILATION, line named: 1",
         ]
+
+
+def test_the_driver_of_newer_releases(folder: Path) -> None:
+    done = run(build(folder, "newer_driver.cu"))
+    assert done.stdout == "right\n", done.stderr
 
 
 def test_graphs_made_by_hand(folder: Path) -> None:

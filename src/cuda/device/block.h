@@ -146,4 +146,11 @@ class Block {
   std::vector<Exchange*> free_exchanges_;
 };
 
+__attribute__((always_inline)) inline void Block::switch_to(Walk* next) {
+  Fiber& me = running();
+  if (next == &me) return;
+  torchport_cuda_walk = next == &root_ ? nullptr : next;
+  jump(me, *next);
+}
+
 }  // namespace torchport::cuda

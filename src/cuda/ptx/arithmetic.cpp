@@ -12,8 +12,14 @@ namespace torchport::cuda::ptx {
 
 namespace {
 
-// Saturating 32-bit sums are the only integer ones with a modifier.
+// Saturating sums of 32 and of twice 16 bits are the only integer ones with a modifier.
 std::string sum(Reading& r, std::string_view name) {
+  const bool pair = r.take("u16x2");
+  if (pair || r.take("s16x2")) {
+    r.need(3, 3);
+    return call("sum_pair", {pair ? "false" : "true", name == "sub" ? "true" : "false"},
+                {r.target(0), r.source(1), r.source(2), r.take_after()});
+  }
   const bool carries = r.take("cc");
   const std::string type = r.take_type();
   if (type.empty() || type == "pred") return r.refuse(), "";

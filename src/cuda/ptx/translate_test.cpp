@@ -55,6 +55,17 @@ TEST_CASE("an operand that is read and written keeps its value") {
   CHECK(has(code, "torchport_0 = ::torchport::ptx::in<32>(torchport_to_0);"));
 }
 
+TEST_CASE("sums of two integers of 16 bits") {
+  const auto sum = [](const std::string& text) {
+    return translated(statement(text, {{"", "=r", "d"}}, {{"", "r", "a"}, {"", "r", "b"}}));
+  };
+  const std::string_view plain = "(torchport_0, torchport_1, torchport_2);";
+  CHECK(has(sum("add.u16x2 %0, %1, %2;"), fmt::format("sum_pair<false, false>{}", plain)));
+  CHECK(has(sum("add.s16x2 %0, %1, %2;"), fmt::format("sum_pair<true, false>{}", plain)));
+  CHECK(has(sum("sub.s16x2 %0, %1, %2;"), fmt::format("sum_pair<true, true>{}", plain)));
+  CHECK(has(sum("add.sat.u16x2 %0, %1, %2;"), "After{false, true, false, false, false}"));
+}
+
 TEST_CASE("operands have names, and numbers of others") {
   CHECK(has(
       translated(statement("mov.b32 %[to], %[from];", {{"to", "=r", "x"}}, {{"from", "r", "y"}})),

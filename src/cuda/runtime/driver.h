@@ -52,6 +52,6 @@ inline void* pointer(CUdeviceptr data) {
 }
 
 // The function of a name that is exported, with the latest version of it; null if there is none.
-void* exported(const char* name);
+void* exported(const char* name, int version);
 
 }  // namespace torchport::cuda

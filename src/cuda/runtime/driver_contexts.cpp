@@ -69,15 +69,17 @@ CUresult result_of(int error) {
   }
 }
 
-void* exported(const char* name) {
+void* exported(const char* name, int version) {
   static void* const kSelf = [] {
     Dl_info info{};
     dladdr(reinterpret_cast<void*>(&driver_is_initialized), &info);
     return dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
   }();
   if (kSelf == nullptr) return nullptr;
-  for (const char* version : {"_v3", "_v2", ""})
-    if (void* found = dlsym(kSelf, fmt::format("{}{}", name, version).c_str())) return found;
+  // The others have had their second form for longer than torchport's oldest release of CUDA.
+  if (version < 12050 && std::strcmp(name, "cuStreamGetCtx") == 0) return dlsym(kSelf, name);
+  for (const char* form : {"_v3", "_v2", ""})
+    if (void* found = dlsym(kSelf, fmt::format("{}{}", name, form).c_str())) return found;
   return nullptr;
 }
 
@@ -106,28 +108,28 @@ CUresult cuGetErrorString(CUresult error, const char** text) {
   *text = found == nullptr ? nullptr : found->text;
   return found == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
-CUresult cuGetProcAddress(const char* symbol, void** function, int, cuuint64_t,
+CUresult cuGetProcAddress(const char* symbol, void** function, int version, cuuint64_t,
                           CUdriverProcAddressQueryResult* status) {
   if (symbol == nullptr || function == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *function = exported(symbol);
+  *function = exported(symbol, version);
   if (status != nullptr)
     *status =
         *function == nullptr ? CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND : CU_GET_PROC_ADDRESS_SUCCESS;
   return *function == nullptr ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
 }
-cudaError_t cudaGetDriverEntryPoint(const char* name, void** function, unsigned long long,
+cudaError_t cudaGetDriverEntryPoint(const char* name, void** function, unsigned long long flags,
                                     cudaDriverEntryPointQueryResult* status) {
+  return cudaGetDriverEntryPointByVersion(name, function, CUDART_VERSION, flags, status);
+}
+cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function,
+                                             unsigned int version, unsigned long long,
+                                             cudaDriverEntryPointQueryResult* status) {
   if (name == nullptr || function == nullptr) return told(cudaErrorInvalidValue);
-  *function = exported(name);
+  *function = exported(name, static_cast<int>(version));
   const bool found = *function != nullptr;
   if (status != nullptr)
     *status = found ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
   return told(found || status != nullptr ? cudaSuccess : cudaErrorSymbolNotFound);
-}
-cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned int,
-                                             unsigned long long flags,
-                                             cudaDriverEntryPointQueryResult* status) {
-  return cudaGetDriverEntryPoint(name, function, flags, status);
 }
 
 // ---- devices ----

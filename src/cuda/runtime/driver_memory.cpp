@@ -227,6 +227,18 @@ CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
   if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   return cuDevicePrimaryCtxRetain(context, found->device);
 }
+CUresult cuStreamGetCtx_v2(CUstream stream, CUcontext* context, CUgreenCtx* green) {
+  const CUresult status = cuStreamGetCtx(stream, context);
+  if (status == CUDA_SUCCESS && green != nullptr) *green = nullptr;
+  return status;
+}
+CUresult cuStreamGetDevice(CUstream stream, CUdevice* device) {
+  const CUstream_st* found = stream_of(stream);
+  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *device = found->device;
+  return CUDA_SUCCESS;
+}
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags) {
   return in_context([&] { return cudaStreamWaitEvent(stream, event, flags); });
 }

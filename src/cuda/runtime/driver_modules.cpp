@@ -251,6 +251,17 @@ CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
   *function = reinterpret_cast<CUfunction>(kernel);
   return is_function(*function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
+CUresult cuKernelGetAttribute(int* value, CUfunction_attribute which, CUkernel kernel,
+                              CUdevice /*device*/) {
+  return cuFuncGetAttribute(value, which, reinterpret_cast<CUfunction>(kernel));
+}
+CUresult cuKernelGetName(const char** name, CUkernel kernel) {
+  return cuFuncGetName(name, reinterpret_cast<CUfunction>(kernel));
+}
+CUresult cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, CUlibrary library,
+                            const char* name) {
+  return cuModuleGetGlobal(address, bytes, reinterpret_cast<CUmodule>(library), name);
+}
 
 CUresult cuFuncGetAttribute(int* value, CUfunction_attribute which, CUfunction function) {
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;

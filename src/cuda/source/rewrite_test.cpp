@@ -241,6 +241,16 @@ TEST_CASE("code for one target asks where it runs") {
         "void f() { if (::torchport::cuda::runs_on (nv::is_host)) { a(); } else { b(); } }");
 }
 
+TEST_CASE("the head of a class begins with no ::, which GCC refuses") {
+  CHECK(rewritten("template <> struct ::a::b<c<1>, d> : ::e {};") ==
+        "template <> struct a::b<c<1>, d> : ::e {};");
+  CHECK(rewritten("class ::a::b final {};") == "class a::b final {};");
+  for (const std::string text :
+       {"struct ::stat st;", "struct ::stat st{};", "struct ::a<(1 > 2)> f() {}",
+        "int x = sizeof(struct ::stat);", "friend class ::a::b;", "T<struct ::a> v{};"})
+    CHECK(rewritten(text) == text);
+}
+
 TEST_CASE("pragmas of nvcc are dropped, others stay") {
   CHECK(rewritten("#pragma unroll 4\nfor (;;) {}\n#pragma omp simd\n") ==
         "\nfor (;;) {}\n#pragma omp simd\n");

@@ -21,6 +21,16 @@ __global__ void volatiles(volatile int* ready, int* out) {
   ready[blockIdx.x] = 1;
 }
 
+// After many short blocks threads of the host claim runs of them: block 15000 waits for one that
+// probably lies in the run that it is in itself.
+__global__ void after_short_ones(int* ready) {
+  const int i = blockIdx.x;
+  if (i == 15000)
+    while (atomicAdd(&ready[i + 2], 0) == 0) {
+    }
+  atomicExch(&ready[i], 1);
+}
+
 int main() {
   constexpr int kBlocks = 4;
   int *ready, *out, result = -1;
@@ -36,4 +46,13 @@ int main() {
     cudaMemcpy(&result, out, sizeof(int), cudaMemcpyDeviceToHost);
     std::printf("%d\n", result);
   }
+  constexpr int kMany = 20000;
+  int* many;
+  cudaMallocManaged(&many, kMany * sizeof(int));
+  cudaMemset(many, 0, kMany * sizeof(int));
+  after_short_ones<<<kMany, 1>>>(many);
+  cudaDeviceSynchronize();
+  int ran = 0;
+  for (int i = 0; i < kMany; ++i) ran += many[i];
+  std::printf("%d\n", ran);
 }

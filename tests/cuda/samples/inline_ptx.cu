@@ -44,6 +44,16 @@ __global__ void bits(const unsigned* in, unsigned* out) {
       : "r"(a), "r"(b));
 }
 
+// Of two integers of 16 bits each.
+__global__ void pairs(const unsigned* in, unsigned* out) {
+  const unsigned a = in[threadIdx.x], b = in[threadIdx.x + 32];
+  unsigned* mine = out + threadIdx.x * 4;
+  asm("add.u16x2 %0, %1, %2;" : "=r"(mine[0]) : "r"(a), "r"(b));
+  asm("add.s16x2 %0, %1, %2;" : "=r"(mine[1]) : "r"(a), "r"(b));
+  asm("min.s16x2 %0, %1, %2;" : "=r"(mine[2]) : "r"(a), "r"(b));
+  asm("max.u16x2 %0, %1, %2;" : "=r"(mine[3]) : "r"(a), "r"(b));
+}
+
 __global__ void more(const unsigned* in, uint64_t* wide, unsigned* counter, float* floats) {
   const unsigned a = in[threadIdx.x], b = in[threadIdx.x + 32];
   uint64_t product;
@@ -74,12 +84,14 @@ int main() {
   Numbers numbers(103);
   std::vector<unsigned> in(96);
   for (unsigned& one : in) one = numbers.next() * 2654435761u;
-  Array<unsigned> values(in), r(64 * 6), o(32 * 12), counter(4);
+  Array<unsigned> values(in), r(64 * 6), o(32 * 12), counter(4),
+      two(32 * 4);
   Array<uint64_t> wide(32);
   Array<float> floats(32);
   counter.clear();
   registers<<<1, 64>>>(r);
   bits<<<1, 32>>>(values, o);
+  pairs<<<1, 32>>>(values, two);
   more<<<1, 32>>>(values, wide, counter, floats);
   bool right = true;
   const auto id = r.host();
@@ -87,6 +99,17 @@ int main() {
     const unsigned* m = &id[i * 6];
     right = right && m[0] == i % 32 && m[1] == 1 && m[2] == (1u << i % 32) - 1 &&
             m[3] == 1u << i % 32 && m[4] == 0 && m[5] == 64;
+  }
+  const auto pair = two.host();
+  for (int i = 0; i < 32; ++i) {
+    for (int half = 0; half < 32; half += 16) {
+      const unsigned short a = in[i] >> half, b = in[i + 32] >> half;
+      const short x = short(a), y = short(b);
+      const unsigned short wanted[4] = {(unsigned short)(a + b), (unsigned short)(a + b),
+                                        (unsigned short)(x < y ? x : y), a < b ? b : a};
+      for (int k = 0; k < 4; ++k)
+        right = right && (unsigned short)(pair[i * 4 + k] >> half) == wanted[k];
+    }
   }
   const auto out = o.host();
   unsigned ballot = 0, most = 0;

@@ -57,4 +57,5 @@
 #define cuGetProcAddress cuGetProcAddress_v2
 
 #include "torchport/driver/functions.h"
+#include "torchport/driver/pools.h"
 #include "torchport/driver/refused.h"

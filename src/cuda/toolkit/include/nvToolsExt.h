@@ -1,12 +1,17 @@
 // Marks of ranges for NVIDIA's tools. There is no tool that listens to a virtual device.
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define NVTX_VERSION 3
+#define NVTX_SUCCESS 0
+#define NVTX_NO_PUSH_POP_TRACKING ((int)-2)
 typedef uint64_t nvtxRangeId_t;
-typedef struct nvtxDomainRegistration_st* nvtxDomainHandle_t;
-typedef struct nvtxStringRegistration_st* nvtxStringHandle_t;
+typedef struct nvtxDomainRegistration_st nvtxDomainRegistration;
+typedef nvtxDomainRegistration* nvtxDomainHandle_t;
+typedef struct nvtxStringRegistration_st nvtxStringRegistration;
+typedef nvtxStringRegistration* nvtxStringHandle_t;
 #define NVTX_EVENT_ATTRIB_STRUCT_SIZE ((uint16_t)(sizeof(nvtxEventAttributes_t)))
 typedef enum nvtxColorType_t { NVTX_COLOR_UNKNOWN = 0, NVTX_COLOR_ARGB = 1 } nvtxColorType_t;
 typedef enum nvtxMessageType_t {
@@ -20,6 +25,15 @@ typedef union nvtxMessageValue_t {
   const wchar_t* unicode;
   nvtxStringHandle_t registered;
 } nvtxMessageValue_t;
+typedef enum nvtxPayloadType_t {
+  NVTX_PAYLOAD_UNKNOWN = 0,
+  NVTX_PAYLOAD_TYPE_UNSIGNED_INT64 = 1,
+  NVTX_PAYLOAD_TYPE_INT64 = 2,
+  NVTX_PAYLOAD_TYPE_DOUBLE = 3,
+  NVTX_PAYLOAD_TYPE_UNSIGNED_INT32 = 4,
+  NVTX_PAYLOAD_TYPE_INT32 = 5,
+  NVTX_PAYLOAD_TYPE_FLOAT = 6
+} nvtxPayloadType_t;
 typedef struct nvtxEventAttributes_v2 {
   uint16_t version;
   uint16_t size;
@@ -28,16 +42,38 @@ typedef struct nvtxEventAttributes_v2 {
   uint32_t color;
   int32_t payloadType;
   int32_t reserved0;
-  union {
+  union payload_t {
     uint64_t ullValue;
     int64_t llValue;
     double dValue;
+    uint32_t uiValue;
+    int32_t iValue;
+    float fValue;
   } payload;
   int32_t messageType;
   nvtxMessageValue_t message;
-} nvtxEventAttributes_t;
+} nvtxEventAttributes_v2;
+typedef nvtxEventAttributes_v2 nvtxEventAttributes_t;
 
+static inline void nvtxInitialize(const void* reserved) {
+  (void)reserved;
+}
+
+// ---- of the process ----
+
+static inline void nvtxMarkA(const char* message) {
+  (void)message;
+}
+static inline void nvtxMarkW(const wchar_t* message) {
+  (void)message;
+}
+static inline void nvtxMarkEx(const nvtxEventAttributes_t* a) {
+  (void)a;
+}
 static inline int nvtxRangePushA(const char* message) {
+  return (void)message, 0;
+}
+static inline int nvtxRangePushW(const wchar_t* message) {
   return (void)message, 0;
 }
 static inline int nvtxRangePushEx(const nvtxEventAttributes_t* a) {
@@ -49,26 +85,41 @@ static inline int nvtxRangePop(void) {
 static inline nvtxRangeId_t nvtxRangeStartA(const char* message) {
   return (void)message, 0;
 }
+static inline nvtxRangeId_t nvtxRangeStartW(const wchar_t* message) {
+  return (void)message, 0;
+}
 static inline nvtxRangeId_t nvtxRangeStartEx(const nvtxEventAttributes_t* a) {
   return (void)a, 0;
 }
 static inline void nvtxRangeEnd(nvtxRangeId_t id) {
   (void)id;
 }
-static inline void nvtxMarkA(const char* message) {
-  (void)message;
+static inline void nvtxNameCategoryA(uint32_t category, const char* name) {
+  (void)category, (void)name;
 }
-static inline void nvtxMarkEx(const nvtxEventAttributes_t* a) {
-  (void)a;
+static inline void nvtxNameCategoryW(uint32_t category, const wchar_t* name) {
+  (void)category, (void)name;
 }
 static inline void nvtxNameOsThreadA(uint32_t thread, const char* name) {
   (void)thread, (void)name;
 }
+static inline void nvtxNameOsThreadW(uint32_t thread, const wchar_t* name) {
+  (void)thread, (void)name;
+}
+
+// ---- of a domain ----
+
 static inline nvtxDomainHandle_t nvtxDomainCreateA(const char* name) {
+  return (void)name, (nvtxDomainHandle_t)0;
+}
+static inline nvtxDomainHandle_t nvtxDomainCreateW(const wchar_t* name) {
   return (void)name, (nvtxDomainHandle_t)0;
 }
 static inline void nvtxDomainDestroy(nvtxDomainHandle_t domain) {
   (void)domain;
+}
+static inline void nvtxDomainMarkEx(nvtxDomainHandle_t d, const nvtxEventAttributes_t* a) {
+  (void)d, (void)a;
 }
 static inline int nvtxDomainRangePushEx(nvtxDomainHandle_t d, const nvtxEventAttributes_t* a) {
   return (void)d, (void)a, 0;
@@ -76,11 +127,34 @@ static inline int nvtxDomainRangePushEx(nvtxDomainHandle_t d, const nvtxEventAtt
 static inline int nvtxDomainRangePop(nvtxDomainHandle_t domain) {
   return (void)domain, 0;
 }
+static inline nvtxRangeId_t nvtxDomainRangeStartEx(nvtxDomainHandle_t d,
+                                                   const nvtxEventAttributes_t* a) {
+  return (void)d, (void)a, 0;
+}
+static inline void nvtxDomainRangeEnd(nvtxDomainHandle_t d, nvtxRangeId_t id) {
+  (void)d, (void)id;
+}
 static inline nvtxStringHandle_t nvtxDomainRegisterStringA(nvtxDomainHandle_t d, const char* text) {
   return (void)d, (void)text, (nvtxStringHandle_t)0;
 }
+static inline nvtxStringHandle_t nvtxDomainRegisterStringW(nvtxDomainHandle_t d,
+                                                           const wchar_t* text) {
+  return (void)d, (void)text, (nvtxStringHandle_t)0;
+}
+static inline void nvtxDomainNameCategoryA(nvtxDomainHandle_t d, uint32_t category,
+                                           const char* name) {
+  (void)d, (void)category, (void)name;
+}
+static inline void nvtxDomainNameCategoryW(nvtxDomainHandle_t d, uint32_t category,
+                                           const wchar_t* name) {
+  (void)d, (void)category, (void)name;
+}
+
 #define nvtxMark nvtxMarkA
 #define nvtxRangePush nvtxRangePushA
 #define nvtxRangeStart nvtxRangeStartA
-#define nvtxDomainCreate nvtxDomainCreateA
+#define nvtxNameCategory nvtxNameCategoryA
 #define nvtxNameOsThread nvtxNameOsThreadA
+#define nvtxDomainCreate nvtxDomainCreateA
+#define nvtxDomainRegisterString nvtxDomainRegisterStringA
+#define nvtxDomainNameCategory nvtxDomainNameCategoryA

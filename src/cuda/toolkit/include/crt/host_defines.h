@@ -29,6 +29,9 @@
 #define __inline_hint__
 #define __no_return__ __attribute__((noreturn))
 #define __align__(n) __attribute__((aligned(n)))
+#if !defined(__clang__)  // a function of nvcc's own
+#define __builtin_assume(...) ((__VA_ARGS__) ? (void)0 : __builtin_unreachable())
+#endif
 #define __builtin_align__(n) __attribute__((aligned(n)))
 #define __thread__ __thread
 #define __import__

@@ -378,6 +378,15 @@ __forceinline__ void choose(D& d, A a, B b, bool largest, const After& after = k
     set<T>(d, r);
   }
 }
+// Sums and differences of two 16-bit integers each.
+template <bool kSigned, bool kDifference, class A, class B, class D>
+__forceinline__ void sum_pair(D& d, A a, B b, const After& after = kPlain) {
+  const unsigned x = a, y = b;
+  unsigned r = kDifference ? __vsub2(x, y) : __vadd2(x, y);
+  if (after.saturate && kSigned) r = kDifference ? __vsubss2(x, y) : __vaddss2(x, y);
+  if (after.saturate && !kSigned) r = kDifference ? __vsubus2(x, y) : __vaddus2(x, y);
+  set_bits(d, r);
+}
 // min and max of two 16-bit integers each.
 template <bool kSigned, class A, class B, class D>
 __forceinline__ void choose_pair(D& d, A a, B b, bool largest, const After& after = kPlain) {

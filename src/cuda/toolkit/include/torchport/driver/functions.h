@@ -77,6 +77,11 @@ TORCHPORT_CUDA_DRIVER CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary li
                                                   const char* name);
 TORCHPORT_CUDA_DRIVER CUresult cuLibraryGetModule(CUmodule* module, CUlibrary library);
 TORCHPORT_CUDA_DRIVER CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel);
+TORCHPORT_CUDA_DRIVER CUresult cuKernelGetAttribute(int* value, CUfunction_attribute which,
+                                                    CUkernel kernel, CUdevice device);
+TORCHPORT_CUDA_DRIVER CUresult cuKernelGetName(const char** name, CUkernel kernel);
+TORCHPORT_CUDA_DRIVER CUresult cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes,
+                                                  CUlibrary library, const char* name);
 
 TORCHPORT_CUDA_DRIVER CUresult cuFuncGetAttribute(int* value, CUfunction_attribute which,
                                                   CUfunction function);
@@ -169,6 +174,10 @@ TORCHPORT_CUDA_DRIVER CUresult cuStreamQuery(CUstream stream);
 TORCHPORT_CUDA_DRIVER CUresult cuStreamGetFlags(CUstream stream, unsigned int* flags);
 TORCHPORT_CUDA_DRIVER CUresult cuStreamGetPriority(CUstream stream, int* priority);
 TORCHPORT_CUDA_DRIVER CUresult cuStreamGetCtx(CUstream stream, CUcontext* context);
+// Since CUDA 12.5. No stream belongs to a green context.
+TORCHPORT_CUDA_DRIVER CUresult cuStreamGetCtx_v2(CUstream stream, CUcontext* context,
+                                                 CUgreenCtx* green);
+TORCHPORT_CUDA_DRIVER CUresult cuStreamGetDevice(CUstream stream, CUdevice* device);
 TORCHPORT_CUDA_DRIVER CUresult cuStreamWaitEvent(CUstream stream, CUevent event,
                                                  unsigned int flags);
 TORCHPORT_CUDA_DRIVER CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback,

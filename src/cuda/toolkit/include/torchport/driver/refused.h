@@ -1,6 +1,6 @@
 // Functions of CUDA's driver that virtual devices refuse with CUDA_ERROR_NOT_SUPPORTED, and one
 // line that names the function: virtual memory, multicasts, tensor maps, green contexts, the linker
-// of PTX.
+// of PTX, nodes of graphs that are made by hand.
 #pragma once
 
 #include "cuda.h"
@@ -56,6 +56,13 @@
            (CUlinkState, CUjitInputType, const char*, unsigned int, CUjit_option*, void**))        \
   FUNCTION(cuLinkComplete, (CUlinkState, void**, size_t*))                                         \
   FUNCTION(cuLinkDestroy, (CUlinkState))                                                           \
+  FUNCTION(cuLibraryGetManaged, (CUdeviceptr*, size_t*, CUlibrary, const char*))                   \
+  FUNCTION(cuKernelGetLibrary, (CUlibrary*, CUkernel))                                             \
+  FUNCTION(cuGreenCtxGetId, (CUgreenCtx, unsigned long long*))                                     \
+  FUNCTION(cuGraphAddKernelNode,                                                                   \
+           (CUgraphNode*, CUgraph, const CUgraphNode*, size_t, const CUDA_KERNEL_NODE_PARAMS*))    \
+  FUNCTION(cuGraphKernelNodeSetAttribute,                                                          \
+           (CUgraphNode, CUkernelNodeAttrID, const CUkernelNodeAttrValue*))                        \
   FUNCTION(cuStreamWaitValue32, (CUstream, CUdeviceptr, cuuint32_t, unsigned int))
 
 #define TORCHPORT_DECLARED(NAME, PARAMETERS) TORCHPORT_CUDA_DRIVER CUresult NAME PARAMETERS;

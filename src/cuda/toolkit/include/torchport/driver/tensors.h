@@ -27,7 +27,10 @@ typedef enum CUtensorMapDataType_enum {
   CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 = 9,
   CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ = 10,
   CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 = 11,
-  CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ = 12
+  CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ = 12,
+  CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B = 13,
+  CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B = 14,
+  CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B = 15
 } CUtensorMapDataType;
 typedef enum CUtensorMapInterleave_enum {
   CU_TENSOR_MAP_INTERLEAVE_NONE = 0,
@@ -54,7 +57,9 @@ typedef enum CUtensorMapFloatOOBfill_enum {
 typedef enum CUmemLocationType_enum {
   CU_MEM_LOCATION_TYPE_INVALID = 0,
   CU_MEM_LOCATION_TYPE_DEVICE = 1,
-  CU_MEM_LOCATION_TYPE_HOST = 2
+  CU_MEM_LOCATION_TYPE_HOST = 2,
+  CU_MEM_LOCATION_TYPE_HOST_NUMA = 3,
+  CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT = 4
 } CUmemLocationType;
 typedef struct CUmemLocation_st {
   CUmemLocationType type;
@@ -71,7 +76,8 @@ typedef struct CUmemAccessDesc_st {
 } CUmemAccessDesc;
 typedef enum CUmemAllocationType_enum {
   CU_MEM_ALLOCATION_TYPE_INVALID = 0,
-  CU_MEM_ALLOCATION_TYPE_PINNED = 1
+  CU_MEM_ALLOCATION_TYPE_PINNED = 1,
+  CU_MEM_ALLOCATION_TYPE_MANAGED = 2
 } CUmemAllocationType;
 typedef enum CUmemAllocationHandleType_enum {
   CU_MEM_HANDLE_TYPE_NONE = 0,
@@ -106,6 +112,7 @@ typedef struct CUmulticastObjectProp_st {
   unsigned long long handleTypes;
   unsigned long long flags;
 } CUmulticastObjectProp;
+typedef enum CUgreenCtxCreate_flags { CU_GREEN_CTX_DEFAULT_STREAM = 1 } CUgreenCtxCreate_flags;
 typedef enum CUdevResourceType {
   CU_DEV_RESOURCE_TYPE_INVALID = 0,
   CU_DEV_RESOURCE_TYPE_SM = 1

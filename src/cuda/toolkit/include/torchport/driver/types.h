@@ -128,7 +128,9 @@ typedef enum CUpointer_attribute_enum {
   CU_POINTER_ATTRIBUTE_IS_MANAGED = 8,
   CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
   CU_POINTER_ATTRIBUTE_RANGE_START_ADDR = 11,
-  CU_POINTER_ATTRIBUTE_RANGE_SIZE = 12
+  CU_POINTER_ATTRIBUTE_RANGE_SIZE = 12,
+  CU_POINTER_ATTRIBUTE_MAPPED = 13,
+  CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE = 17
 } CUpointer_attribute;
 typedef enum CUjit_option_enum {
   CU_JIT_MAX_REGISTERS = 0,
@@ -214,6 +216,23 @@ typedef struct CUlaunchAttribute_st {
   char pad[8 - sizeof(CUlaunchAttributeID)];
   cudaLaunchAttributeValue value;
 } CUlaunchAttribute;
+typedef CUlaunchAttributeID CUkernelNodeAttrID;
+typedef cudaLaunchAttributeValue CUlaunchAttributeValue;
+typedef CUlaunchAttributeValue CUkernelNodeAttrValue;
+typedef struct CUDA_KERNEL_NODE_PARAMS_st {
+  CUfunction func;
+  unsigned int gridDimX;
+  unsigned int gridDimY;
+  unsigned int gridDimZ;
+  unsigned int blockDimX;
+  unsigned int blockDimY;
+  unsigned int blockDimZ;
+  unsigned int sharedMemBytes;
+  void** kernelParams;
+  void** extra;
+  CUkernel kern;
+  CUcontext ctx;
+} CUDA_KERNEL_NODE_PARAMS;
 typedef struct CUlaunchConfig_st {
   unsigned int gridDimX;
   unsigned int gridDimY;

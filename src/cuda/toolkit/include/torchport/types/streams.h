@@ -274,9 +274,11 @@ enum cudaDriverEntryPointQueryResult {
   cudaDriverEntryPointSymbolNotFound = 1,
   cudaDriverEntryPointVersionNotSufficent = 2
 };
-#define cudaEnableDefault 0x0
-#define cudaEnableLegacyStream 0x1
-#define cudaEnablePerThreadDefaultStream 0x2
+enum cudaGetDriverEntryPointFlags {
+  cudaEnableDefault = 0x0,
+  cudaEnableLegacyStream = 0x1,
+  cudaEnablePerThreadDefaultStream = 0x2
+};
 
 #if defined(__cplusplus)
 typedef struct cudaLaunchConfig_st {
