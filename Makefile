@@ -82,7 +82,7 @@ test: build apt-test ecosystem-small $(linters_stamp) ## run the unit tests, the
 	@$(py) -m pytest tests -q -m "alone and not long" --ignore tests/hostile
 
 .PHONY: test-all
-test-all: test test-long wheel test-ecosystem test-conformance test-programs test-cluster test-triton test-extensions test-kinds test-runtime-build test-vsix ## run all tests: every package, operator and library, the wheel from nothing
+test-all: test test-long wheel test-ecosystem test-conformance test-programs test-cluster test-triton test-extensions test-cccl test-kinds test-runtime-build test-vsix ## run all tests: every package, operator and library, the wheel from nothing
 
 .PHONY: setup
 setup: apt-build $(parser_stamp) $(venv_stamp) $(torch_stamp) ## fetch everything that build, test and demo need
@@ -193,6 +193,10 @@ test-triton: build $(torch_stamp) $(triton_stamp) ## run Triton's kernels, and p
 .PHONY: test-extensions
 test-extensions: build ## build CUDA extensions of PyPI for virtual devices, compare them with plain PyTorch, and check their kernels
 	@TORCHPORT_EXTENSIONS=1 $(py) -m pytest tests/extensions -q
+
+.PHONY: test-cccl
+test-cccl: build ## compile and run programs with cub and thrust of eight releases of CUDA
+	@TORCHPORT_CCCL=1 $(py) -m pytest tests/cuda/test_cccl_releases.py -q
 
 # SUITES="einops timm" limits it.
 .PHONY: test-suites

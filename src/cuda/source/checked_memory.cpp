@@ -14,13 +14,13 @@ void CheckedMemory::copy(std::size_t i, std::string_view it) {
   if (is(i - 1, ":") && is(i - 2, ":")) begin = is(i - 3, "std") ? i - 3 : i - 2;
   if (begin < i && begin >= 2 && is(begin - 1, ":") && is(begin - 2, ":")) begin -= 2;
   const std::string_view name = it.starts_with("__builtin_") ? it.substr(10) : it;
-  edits_.replace(tokens_[begin].begin, tokens_[i].end, fmt::format("{}checked_{}", kNames, name));
+  edits_.replace(tokens_[begin].begin, tokens_[i].end, fmt::format("{}checked_{}", kPrefix, name));
 }
 
 void CheckedMemory::on_heap(std::size_t i, std::string_view it) {
   if (is(i - 1, "operator")) return;
   if (it == "new") {
-    if (!is(i + 1, "(")) edits_.insert(tokens_[i].end, fmt::format(" ({}KernelHeap())", kNames));
+    if (!is(i + 1, "(")) edits_.insert(tokens_[i].end, fmt::format(" ({}KernelHeap())", kPrefix));
     return;
   }
   std::size_t begin = i + 1;
@@ -33,7 +33,7 @@ void CheckedMemory::on_heap(std::size_t i, std::string_view it) {
       without_lines(text_.substr(tokens_[begin].begin, tokens_[end].begin - tokens_[begin].begin));
   edits_.insert(tokens_[i].begin,
                 fmt::format("{{ const volatile void* torchport_gone = {}; ", what));
-  edits_.insert(tokens_[end].end, fmt::format(" {}forget_new(torchport_gone); }}", kNames));
+  edits_.insert(tokens_[end].end, fmt::format(" {}forget_new(torchport_gone); }}", kPrefix));
 }
 
 void CheckedMemory::enter_device_function(std::size_t i) {

@@ -18,7 +18,7 @@
 
 namespace torchport::cuda {
 
-inline constexpr std::string_view kNames = "::torchport::cuda::";
+inline constexpr std::string_view kPrefix = "::torchport::cuda::";
 
 // GCC contracts after it has inlined, by the flag of the function that it inlines into.
 inline constexpr std::string_view kContract = "__attribute__((optimize(\"fp-contract=fast\")))";

@@ -25,13 +25,13 @@ void Kernels::kernel(std::size_t i) {
   const std::vector<Parameter> parameters = parameters_between(text_, tokens_, open, close);
   for (const Parameter& one : parameters) {
     loads += ", ";
-    loads += one.name.empty() ? fmt::format("{}Unnamed()", kNames) : one.name;
+    loads += one.name.empty() ? fmt::format("{}Unnamed()", kPrefix) : one.name;
     if (one.is_pack) loads += "...";
     if (one.name.empty()) continue;
-    notes += fmt::format("{0}{1}noted(\"{2}\", {2}){3}", notes.empty() ? "" : ", ", kNames,
+    notes += fmt::format("{0}{1}noted(\"{2}\", {2}){3}", notes.empty() ? "" : ", ", kPrefix,
                          one.name, one.is_pack ? "..." : "");
   }
-  if (!notes.empty()) notes = fmt::format("{}note_arguments({}); ", kNames, notes);
+  if (!notes.empty()) notes = fmt::format("{}note_arguments({}); ", kPrefix, notes);
   if (!options_.check) notes.clear();
   std::size_t named = open - 1;
   while (named > i && tokens_[named].kind != TokenKind::kName) --named;
@@ -39,7 +39,7 @@ void Kernels::kernel(std::size_t i) {
                 fmt::format(" if (void** torchport_values = {0}waiting_arguments()) "
                             "{0}load_arguments(torchport_values{1}); {2}struct "
                             "torchport_kernel {{}}; ",
-                            kNames, loads, notes));
+                            kPrefix, loads, notes));
   const std::string_view contract = options_.contract ? kContract : "";
   // A checker has to hear of the barriers.
   std::optional<std::vector<PhaseEdit>> phases;
@@ -54,7 +54,7 @@ void Kernels::kernel(std::size_t i) {
                     "blockIdx, const ::dim3 blockDim, const ::dim3 gridDim, {0}Walk* "
                     "__restrict__ torchport_walk) {2} {{ (void)blockIdx, (void)blockDim, "
                     "(void)gridDim; {{ ",
-                    kNames, word(named), contract));
+                    kPrefix, word(named), contract));
     for (PhaseEdit& edit : *phases) {
       if (edit.begin == edit.end)
         edits_.insert(edit.begin, std::move(edit.with));
@@ -67,7 +67,7 @@ void Kernels::kernel(std::size_t i) {
         fmt::format("{0}run_kernel<torchport_kernel>(\"{1}\", [=](const ::uint3 threadIdx, "
                     "const ::uint3 blockIdx, const ::dim3 blockDim, const ::dim3 gridDim) mutable "
                     "{2} {{ (void)threadIdx, (void)blockIdx, (void)blockDim, (void)gridDim; {{ ",
-                    kNames, word(named), contract));
+                    kPrefix, word(named), contract));
   }
   edits_.insert(tokens_[end].begin, fmt::format("}}}}{});", bounds_of(i, open)));
   code_.kernel_end = end;
@@ -92,7 +92,7 @@ std::size_t Kernels::parameters_of(std::size_t i) const {
 }
 
 std::string Kernels::bounds_of(std::size_t i, std::size_t open) {
-  std::string bounds = fmt::format("{}Bounds()", kNames);
+  std::string bounds = fmt::format("{}Bounds()", kPrefix);
   std::string cluster;
   for (std::size_t at = scopes_.declaration(i).begin; at < open; ++at) {
     const bool is_bounds = is(at, "__launch_bounds__");
@@ -102,9 +102,9 @@ std::string Kernels::bounds_of(std::size_t i, std::size_t open) {
     const std::size_t last = tokens_[tokens_[at + 1].partner].begin;
     const std::string values = without_lines(text_.substr(first, last - first));
     if (is_bounds)
-      bounds = fmt::format("{}launch_bounds({})", kNames, values);
+      bounds = fmt::format("{}launch_bounds({})", kPrefix, values);
     else
-      cluster = fmt::format(", {}cluster_dims({})", kNames, values);
+      cluster = fmt::format(", {}cluster_dims({})", kPrefix, values);
   }
   return fmt::format(", {}{}", bounds, cluster);
 }

@@ -24,7 +24,7 @@ void Launches::launch(std::size_t i) {
   // A line marker cannot stand within a line.
   configuration = without_lines(configuration);
   edits_.insert(tokens_[*begin].begin,
-                fmt::format("(!{}configure({}) ? (void)0 : (void)", kNames, configuration));
+                fmt::format("(!{}configure({}) ? (void)0 : (void)", kPrefix, configuration));
   edits_.replace(tokens_[i].begin, tokens_[close + 2].end, "");
   edits_.insert(tokens_[tokens_[open].partner].end, ")");
 }

@@ -25,7 +25,7 @@ void Places::place(std::size_t i, std::string_view function) {
   if (is_other(i) || (begin == i && is_hidden(i))) return;
   const bool in_kernel = i < code_.kernel_end && !is_inside_other(i);
   if (in_kernel && begin == i) return;
-  edits_.replace(tokens_[begin].begin, tokens_[i].end, fmt::format("({}{})", kNames, function));
+  edits_.replace(tokens_[begin].begin, tokens_[i].end, fmt::format("({}{})", kPrefix, function));
 }
 
 void Places::enter_kernel(std::size_t begin, std::size_t end) {

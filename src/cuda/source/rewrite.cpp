@@ -64,7 +64,7 @@ class Rewriter : CodePart {
     }
     // if target (X): see nv/target of the toolkit.
     if (it == "target" && is(i - 1, "if") && is(i + 1, "(") && is_closed(i + 1)) {
-      edits_.replace(tokens_[i].begin, tokens_[i].end, fmt::format("({}runs_on", kNames));
+      edits_.replace(tokens_[i].begin, tokens_[i].end, fmt::format("({}runs_on", kPrefix));
       edits_.insert(tokens_[tokens_[i + 1].partner].end, ")");
     }
     if ((it == "struct" || it == "class") && is(i + 1, ":") && is(i + 2, ":") &&

@@ -54,7 +54,7 @@ void Variables::variable(std::size_t i) {
                 fmt::format(" static const bool torchport_variable_{0} [[maybe_unused]] = "
                             "{1}add_variable(&reinterpret_cast<const volatile char&>({2}), "
                             "sizeof({2}), \"{2}\", {1}Memory::{3});",
-                            named, kNames, word(named), memory));
+                            named, kPrefix, word(named), memory));
 }
 
 void Variables::shared(std::size_t i) {
@@ -88,7 +88,7 @@ bool Variables::dynamic_in_function(std::size_t begin, std::size_t i, std::size_
   edits_.insert(tokens_[name].end, ")");
   edits_.insert(tokens_[end].begin,
                 fmt::format(" = reinterpret_cast<decltype({})>({}torchport_cuda_dynamic_shared)",
-                            word(name), kNames));
+                            word(name), kPrefix));
   return true;
 }
 
@@ -102,9 +102,9 @@ void Variables::note_shared(std::size_t i, const Declaration& declared) {
     if (i < code_.kernel_end)
       notes +=
           fmt::format(" (void)&{0}SharedVariable<torchport_kernel, {1}, sizeof({2})>::counted;",
-                      kNames, which, word(which));
+                      kPrefix, which, word(which));
     if (options_.check && !scopes_.is_namespace(i))
-      notes += fmt::format(" {0}note_shared({1}, \"{1}\");", kNames, word(which));
+      notes += fmt::format(" {0}note_shared({1}, \"{1}\");", kPrefix, word(which));
   };
   // Those before, of `int a, b[2], c;`.
   for (std::size_t at = name; at > i + 2 && is(at - 1, ",") && is_name(at - 2); at -= 2)

@@ -3,8 +3,10 @@
 
 #include "ptx_arithmetic.h"
 #include "ptx_barrier.h"
+#include "ptx_bits.h"
 #include "ptx_conversion.h"
 #include "ptx_matrix.h"
 #include "ptx_memory.h"
 #include "ptx_types.h"
+#include "ptx_video.h"
 #include "ptx_warp.h"
