@@ -30,8 +30,8 @@ TEST_CASE("each block is taken once, whoever takes it") {
   SharedBlocks shared(kBlocks, 3);
   std::vector<std::atomic<int>> taken(kBlocks);
   std::vector<std::thread> threads;
-  for (const std::size_t runner : {std::size_t{0}, std::size_t{1}, std::size_t{2},
-                                   SharedBlocks::kGuest, SharedBlocks::kGuest})
+  for (const std::size_t runner :
+       {std::size_t{0}, std::size_t{1}, std::size_t{2}, SharedBlocks::kGuest, SharedBlocks::kGuest})
     threads.emplace_back([&, runner] {
       while (const auto block = shared.take(runner)) {
         ++taken[*block];

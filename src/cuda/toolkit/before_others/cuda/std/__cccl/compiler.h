@@ -1,5 +1,5 @@
-// Which compiler this is, of the headers of CCCL. A file is compiled once here, for the host and for a
-// device: what is there for one of the two is needed.
+// Which compiler this is, of the headers of CCCL. A file is compiled once here, for the host and
+// for a device: what is there for one of the two is needed.
 #pragma once
 
 #include_next <cuda/std/__cccl/compiler.h>
