@@ -195,4 +195,5 @@ def test_the_checker_tells_of_an_extension_what_is_known(name: str) -> None:
     for one in known:
         assert set(one["at"]) <= told.get(one["kind"], set()), one
     assert done.returncode == (1 if told else 0)
-    assert done.stdout.splitlines()[-1:] == ["right"], said[-4000:]
+    if not any(one.get("ends") for one in known):
+        assert done.stdout.splitlines()[-1:] == ["right"], said[-4000:]
