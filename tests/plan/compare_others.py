@@ -4,7 +4,8 @@
 
 Takes 33 programs, spread over points.txt, and ends a tool after ten minutes. --fakegpu is a checkout of FakeGPU, which
 no package index has; without it its lines are left out. --answers FILE.json keeps each answer, with the seconds
-of the processor and what the tool said where it has none; what is there already is not asked again.
+of the processor and what the tool said where it has none; what is there already is not asked again. --at-once N
+asks N at a time.
 """
 
 from __future__ import annotations
@@ -211,6 +212,7 @@ def main() -> int:
     parser.add_argument("--fakegpu", default="")
     parser.add_argument("--only", default="")
     parser.add_argument("--answers", type=Path)
+    parser.add_argument("--at-once", type=int, default=2, metavar="N")
     parser.add_argument("--write", type=Path)
     options = parser.parse_args()
     names = [line.split()[0] for line in (HERE / "points.txt").read_text().splitlines()
@@ -221,7 +223,7 @@ def main() -> int:
               if options.only in name and path.exists()}  # fmt: skip
     tools = Tools(options.packages, options.fakegpu)
     answers = Answers(options.answers)
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(options.at_once) as pool:
         names = list(chosen)
         for name in [
             one for first in range(4) for one in names[first::4]
