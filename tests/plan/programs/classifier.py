@@ -18,8 +18,31 @@ parser.add_argument("--accumulate", type=int, default=1)
 parser.add_argument("--checkpointing", action="store_true")
 parser.add_argument("--half", action="store_true")
 parser.add_argument("--adafactor", action="store_true")
+parser.add_argument("--keep-scores", action="store_true", help="as softmax before torch 1.11")
 parser.add_argument("--steps", type=int, default=3, help="0 only loads the model")
 args = parser.parse_args()
+
+
+class SoftmaxThatKeepsScores(torch.autograd.Function):
+    """Keeps its argument for the backward pass, too (github.com/pytorch/pytorch/pull/66018 ended that)."""
+
+    @staticmethod
+    @torch.amp.custom_fwd(device_type="cuda", cast_inputs=torch.float32)
+    def forward(ctx, scores, dim):
+        result = torch.softmax(scores, dim)
+        ctx.save_for_backward(scores, result)
+        ctx.dim = dim
+        return result
+
+    @staticmethod
+    @torch.amp.custom_bwd(device_type="cuda")
+    def backward(ctx, gradient):
+        scores, result = ctx.saved_tensors
+        return torch._softmax_backward_data(gradient, result, ctx.dim, scores.dtype), None
+
+
+if args.keep_scores:
+    torch.nn.functional.softmax = lambda scores, dim: SoftmaxThatKeepsScores.apply(scores, dim)
 
 config = transformers.BertConfig(
     hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096

@@ -54,6 +54,7 @@ parser.add_argument("--prompt", type=int, default=512)
 parser.add_argument("--new", type=int, default=16)
 parser.add_argument("--type", default="float16")
 parser.add_argument("--attention", default="sdpa")
+parser.add_argument("--from-host", action="store_true", help="the model is made there, then moved")
 parser.add_argument("--static", action="store_true", help="a cache of fixed size")
 args = parser.parse_args()
 
@@ -61,9 +62,9 @@ torch.manual_seed(0)
 kind, words = MODELS[args.model]
 config = getattr(transformers, kind)(**words)
 config._attn_implementation = args.attention
-with torch.device("cuda"):
+with torch.device("cpu" if args.from_host else "cuda"):
     model = transformers.AutoModelForCausalLM.from_config(config, dtype=getattr(torch, args.type))
-model.eval()
+model.to("cuda").eval()
 prompt = torch.randint(0, 30000, (args.batch, args.prompt), device="cuda")
 more = {"cache_implementation": "static", "disable_compile": True} if args.static else {}
 with torch.inference_mode():
