@@ -1,5 +1,6 @@
 """Measures a training step on a device without data against the same step computed, and against torch's
-FakeTensorMode, each in a process of its own; then one operator without data against its meta kernel.
+FakeTensorMode, each in a process of its own; then one operator without data against its meta kernel; then, in one
+process, what `torchport plan` records, one part after the other, in seconds of the processor.
 
 Run it in the environment in which torchport is installed.
 """
@@ -10,7 +11,9 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 TORCHPORT = str(Path(sys.executable).parent / "torchport")
 STEP = """
@@ -94,7 +97,45 @@ def operator():
         best = min(best, time.perf_counter() - start)
     print(json.dumps(best / 2000))
 
-if name == "operator":
+def records():
+    from torchport.virtual import _watching
+
+    torch.set_num_threads(1)  # others would wait for work and count
+    native = torch.ops.torchport
+    model = Language().cuda()
+    words = torch.randint(0, 50257, (1, 256)).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    x = torch.empty(1000, 1000, device="cuda")
+
+    def step():
+        F.cross_entropy(model(words).flatten(0, -2), words.flatten()).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    def best(run, times):
+        found = []
+        for _ in range(20):
+            start = time.process_time()
+            for _ in range(times):
+                run()
+            found.append((time.process_time() - start) / times)
+        return min(found)
+
+    told = {}
+    parts = {
+        "nothing": lambda: None,
+        "time": native.record_work,
+        "and blocks": native.record_memory,
+        "and lines": lambda: _watching.find_lines(torch),
+    }
+    for part, begin in parts.items():
+        begin()
+        told[part] = [best(lambda: x.add_(1.0), 1000), best(lambda: x + 1.0, 1000), best(step, 1)]
+    print(json.dumps(told))
+
+if name == "records":
+    records()
+elif name == "operator":
     operator()
 elif how == "fake":
     from torch._subclasses.fake_tensor import FakeTensorMode
@@ -105,31 +146,48 @@ else:
 """
 
 
-def seconds(how: str, name: str) -> float:
+def asked(how: str, name: str) -> Any:
     options = {"computed": [], "plan": ["--no-data"]}
     start = (
         [TORCHPORT, "run", "-q", "--profile", "h100-80g", *options[how], "--"]
         if how in options
         else []
     )
-    command = [*start, sys.executable, "-c", STEP, how, name]
     environment = {**os.environ, "OMP_NUM_THREADS": str(os.cpu_count())}
-    done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
-    return float(json.loads(done.stdout))
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "step.py"  # a file has lines that are found
+        program.write_text(STEP)
+        command = [*start, sys.executable, str(program), how, name]
+        done = subprocess.run(
+            command, env=environment, check=True, stdout=subprocess.PIPE, text=True
+        )
+    return json.loads(done.stdout)
+
+
+def tell_records() -> None:
+    told: dict[str, list[float]] = asked("plan", "records")
+    none = told["nothing"]
+    print(f"\n{'what plan records':28}{'add_':>16}{'add, a block':>16}{'step of gpt-2':>18}")
+    for part, (inplace, add, step) in told.items():
+        print(
+            f"{part:28}{inplace * 1e6:8.2f} us {inplace / none[0]:4.2f}{add * 1e6:8.2f} us {add / none[1]:4.2f}"
+            f"{step * 1e3:10.1f} ms {step / none[2]:4.2f}"
+        )
 
 
 def main() -> None:
     print(f"{'a training step, in ms':28}{'computed':>10}{'no data':>10}{'fake':>10}")
     for name in ("resnet-50", "gpt-2"):
-        computed, plan, fake = (seconds(how, name) for how in ("computed", "plan", "fake"))
+        computed, plan, fake = (asked(how, name) for how in ("computed", "plan", "fake"))
         print(
             f"{name:28}{computed * 1e3:10.1f}{plan * 1e3:10.1f}{fake * 1e3:10.1f}"
             f"   {computed / plan:.0f} times as fast as computed, {fake / plan:.1f} as fake tensors"
         )
-    plan, meta = seconds("plan", "operator"), seconds("meta", "operator")
+    plan, meta = asked("plan", "operator"), asked("meta", "operator")
     print(
         f"add_ without data: {plan * 1e6:.2f} us; by the dispatcher's key Meta {meta * 1e6:.2f} us"
     )
+    tell_records()
 
 
 if __name__ == "__main__":

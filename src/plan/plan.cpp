@@ -18,6 +18,9 @@ Time time_of(const nlohmann::json& told) {
           .memory = told.at("memory"),
           .communication = told.at("communication"),
           .host = told.at("host"),
+          .copies = told.at("copies"),
+          .copies_from_host = told.at("copies_from_host"),
+          .copies_to_host = told.at("copies_to_host"),
           .operators = told.at("operators"),
           .is_known = told.at("is_known")};
 }
@@ -126,8 +129,10 @@ Verdict Plan::verdict() const {
 }
 
 std::string Time::bound() const {
-  const double most_of_device = std::max(compute + memory, communication);
+  const double most_of_device = std::max({compute + memory, communication, copies});
   if (host >= most_of_device) return "host";
+  if (copies >= std::max(compute + memory, communication))
+    return copies_from_host >= copies_to_host ? "copies_from_host" : "copies_to_host";
   if (communication >= compute + memory) return "communication";
   return compute >= memory ? "compute" : "memory";
 }

@@ -43,10 +43,14 @@ struct Time {
   double memory = 0;
   double communication = 0;
   double host = 0;
+  double copies = 0;  // between host and device, as far as they cannot overlap each other
+  double copies_from_host = 0;
+  double copies_to_host = 0;
   std::int64_t operators = 0;
   bool is_known = false;  // the profile has all rates that this takes
 
-  // What takes most of the least time: "compute", "memory", "communication" or "host".
+  // What takes most of the least time: "compute", "memory", "communication", "host",
+  // "copies_from_host" or "copies_to_host".
   [[nodiscard]] std::string bound() const;
 };
 

@@ -70,6 +70,22 @@ TEST_CASE("a request without room is told with its line, if the program ended by
   CHECK(plan_of({process(kMiB, failure)}).verdict() == Verdict::kFits);
 }
 
+TEST_CASE("what bounds a step is what takes most of it") {
+  Time time;
+  time.compute = 2;
+  time.memory = 3;
+  time.host = 4;
+  CHECK(time.bound() == "memory");
+  time.copies = time.copies_from_host = 4.5;
+  CHECK(time.bound() == "memory");
+  time.copies = 6;  // both ways one after the other
+  CHECK(time.bound() == "copies_from_host");
+  time.copies_to_host = 5;
+  CHECK(time.bound() == "copies_to_host");
+  time.communication = 7;
+  CHECK(time.bound() == "communication");
+}
+
 TEST_CASE("lines of modules that differ by a number are one row") {
   const std::string text = as_text(plan_of({process(kMiB)}));
   CHECK(text.find("2.00 KiB  activations  train.py:7  Net.layers.*.act\n") != std::string::npos);

@@ -43,6 +43,14 @@ std::string seconds_text(double seconds) {
                          : fmt::format("{:.3g} s", seconds);
 }
 
+std::string bound_text(const std::string& bound) {
+  static const std::map<std::string, std::string> kTexts = {
+      {"host", "the host, which starts operators"}, {"compute", "arithmetic"},
+      {"memory", "the bandwidth of the memory"},    {"communication", "communication"},
+      {"copies_from_host", "copies from the host"}, {"copies_to_host", "copies to the host"}};
+  return kTexts.at(bound);
+}
+
 std::string time_text(const Time& time) {
   if (time.operators == 0) return {};
   const std::string unit = time.unit == "step"   ? "a step of the optimizer"
@@ -52,10 +60,7 @@ std::string time_text(const Time& time) {
     return fmt::format("  {:>12}  for {}: the profile has no peak rates\n", "?", unit);
   return fmt::format("  {:>12}  to {} for {}, a rough interval; what bounds it: {}\n",
                      seconds_text(time.least), seconds_text(time.most), unit,
-                     time.bound() == "host"      ? "the host, which starts operators"
-                     : time.bound() == "compute" ? "arithmetic"
-                     : time.bound() == "memory"  ? "the bandwidth of the memory"
-                                                 : "communication");
+                     bound_text(time.bound()));
 }
 
 // `names`: of the device, and of all that are like it.
@@ -123,6 +128,8 @@ nlohmann::json json_of(const Time& time) {
            {{"compute", time.compute},
             {"memory", time.memory},
             {"communication", time.communication},
+            {"copies_from_host", time.copies_from_host},
+            {"copies_to_host", time.copies_to_host},
             {"host", time.host}}},
           {"operators", time.operators},
           {"is_known", time.is_known}};

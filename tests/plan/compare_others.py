@@ -2,9 +2,10 @@
 
     python tests/plan/compare_others.py --packages FOLDER:FOLDER --fakegpu FOLDER [--only PART] [--write docs/plan.md]
 
-Takes 33 programs, spread over points.txt, and ends a tool after ten minutes. --fakegpu is a checkout of FakeGPU, which
-no package index has; without it its lines are left out. --answers FILE.json keeps each answer, with the seconds
-of the processor and what the tool said where it has none; what is there already is not asked again.
+Takes 33 programs, spread over points.txt, and ends a tool after ten minutes of the processor, or half an hour.
+--fakegpu is a checkout of FakeGPU, which no package index has; without it its lines are left out. --answers FILE.json
+keeps each answer, with the seconds of the processor and what the tool said where it has none; what is there already is
+not asked again. --at-once N asks N at a time.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from pathlib import Path
 from compare import HERE, MIB, TORCHPORT, read, write_between
 
 BEGIN, END = "<!-- others: written by make test-plan-others -->", "<!-- end of others -->"
-SECONDS = 600
+SECONDS = 600  # of the processor, that a tool may take for a program
+AT_MOST = 1800  # by the clock
 SMALL = 1 << 30  # FakeGPU's preflight computes with the CPU: programs above it are not asked
 
 
@@ -67,8 +69,9 @@ class Tools:
         environment = os.environ | {"PYTHONPATH": f"{self.packages}:{self.fakegpu}".rstrip(":")}
         with tempfile.TemporaryFile("w+") as told:
             words = [str(one) for one in command]
-            process = subprocess.Popen(words, env=environment, stdout=told, stderr=told)
-            late = threading.Timer(SECONDS, process.kill)
+            limit = ["prlimit", f"--cpu={SECONDS}"]
+            process = subprocess.Popen([*limit, *words], env=environment, stdout=told, stderr=told)
+            late = threading.Timer(AT_MOST, process.kill)
             late.start()
             _, status, usage = os.wait4(process.pid, 0)
             late.cancel()
@@ -211,6 +214,7 @@ def main() -> int:
     parser.add_argument("--fakegpu", default="")
     parser.add_argument("--only", default="")
     parser.add_argument("--answers", type=Path)
+    parser.add_argument("--at-once", type=int, default=2, metavar="N")
     parser.add_argument("--write", type=Path)
     options = parser.parse_args()
     names = [line.split()[0] for line in (HERE / "points.txt").read_text().splitlines()
@@ -221,7 +225,7 @@ def main() -> int:
               if options.only in name and path.exists()}  # fmt: skip
     tools = Tools(options.packages, options.fakegpu)
     answers = Answers(options.answers)
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(options.at_once) as pool:
         names = list(chosen)
         for name in [
             one for first in range(4) for one in names[first::4]

@@ -3,7 +3,8 @@
     python tests/plan/compare_published.py --packages FOLDER:FOLDER [--only PART] [--write docs/plan.md]
 
 FOLDER has the packages of deps/plan.txt, after those of deps/plan-published.txt. A figure of a whole process is
-compared with the reserved memory and the interval of the CUDA context that torchport plan adds.
+compared with the reserved memory and the interval of the CUDA context that torchport plan adds, or with the context
+that the source measured itself.
 """
 
 from __future__ import annotations
@@ -17,7 +18,12 @@ from pathlib import Path
 from compare import HERE, MIB, planned, write_between
 
 BEGIN, END = "<!-- published: written by make test-plan-published -->", "<!-- end of published -->"
-UNITS = {"GiB": 1 << 30, "MiB": MIB}
+UNITS = {"GiB": 1 << 30, "MiB": MIB, "GB": 10**9}
+FIGURES = {
+    "allocated": "`max_memory_allocated`",
+    "reserved": "`max_memory_reserved`",
+    "process": "the process",
+}
 CONTEXT = (622 * MIB, 762 * MIB)  # src/plan/plan.h
 
 
@@ -33,14 +39,16 @@ def compared(point: dict, source: dict, plan: dict | str) -> tuple[str, float | 
     """A line of the table, and the error: of an interval that of its nearer end, 0 within it."""
     unit = UNITS[source["unit"]]
     measured = point["measured"] * unit
-    digits = 3 if source["unit"] == "GiB" else 0
+    digits = {"GiB": 3, "GB": 1, "MiB": 0}[source["unit"]]
     ranks = f" on {point['ranks']} ranks" if "ranks" in point else ""
     words = f"`{' '.join([point['program'], *point['arguments'].split()])}`{ranks}"
     shown = f"{point['measured']:.{digits}f}"
     if isinstance(plan, str):
         return f"| {words} | {source['device']} | {shown} {source['unit']} | {plan} | |", None
-    if source["figure"] == "allocated":
-        found = [plan["allocated"]]
+    if source["figure"] != "process":
+        found = [plan[source["figure"]]]
+    elif "context" in source:
+        found = [plan["reserved"] + source["context"] * MIB]
     else:
         found = [plan["reserved"] + more for more in CONTEXT]
     text = " to ".join(f"{one / unit:.{digits}f}" for one in found)
@@ -55,10 +63,9 @@ def summary(name: str, source: dict, errors: list[float | None]) -> str:
     known = [error for error in errors if error is not None]
     if not known:
         return ""
-    figure = "`max_memory_allocated`" if source["figure"] == "allocated" else "the process"
     within = [sum(abs(error) <= limit for error in known) for limit in (0.005, 0.02)]
     return (
-        f"- {name}, {figure}: {len(known)} of {len(errors)} planned, {within[0]} within 0.5 %, {within[1]} within 2 %, "
+        f"- {name}, {FIGURES[source['figure']]}: {len(known)} of {len(errors)} planned, {within[0]} within 0.5 %, {within[1]} within 2 %, "
         f"{min(known):+.2%} to {max(known):+.2%}."
     )
 
@@ -67,6 +74,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--packages", default="")
     parser.add_argument("--only", default="")
+    parser.add_argument("--at-once", type=int, default=2, metavar="N")
     parser.add_argument("--write", type=Path)
     options = parser.parse_args()
     told = tomllib.loads((HERE / "published.toml").read_text())
@@ -74,7 +82,7 @@ def main() -> int:
         one for one in told["points"] if options.only in f"{one['source']} {one['arguments']}"
     ]
     lines, errors = [], {name: [] for name in told["sources"]}
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(options.at_once) as pool:
         running = [(one, told["sources"][one["source"]]) for one in points]
         plans = pool.map(lambda pair: plan_of(*pair, options.packages), running)
         for (point, source), plan in zip(running, plans, strict=True):

@@ -96,6 +96,28 @@ def test_a_plan_says_that_it_is_not_exact(tmp_path: Path) -> None:
     assert text.count("not exact: torch.compile: ") == 1
 
 
+def test_kernels_take_the_time_of_their_arguments(tmp_path: Path) -> None:
+    size = 8192
+    (tmp_path / "fused.py").write_text(
+        "import torch\n"
+        "@torch.compile\n"
+        "def fused(x, y): return (x + y) * 2 - y.sin()\n"
+        f"x, y = (torch.randn({size}, {size}, device='cuda') for _ in range(2))\n"
+        "fused(x, y)\n"
+        "torch.ops.torchport.end_of_work('program')\n"
+        "for _ in range(10): fused(x, y)\n"
+    )
+    words = ("plan", "--profile", "h100-80g", "--format", "json", "fused.py")
+    run = torchport(*words, folder=tmp_path)
+    assert run.returncode == 0, run.stderr
+    (device,) = json.loads(run.stdout[run.stdout.index("{") :])["devices"]
+    time = device["time"]
+    # Two are read and one is written, by one kernel.
+    seconds = 10 * 3 * 4 * size**2 / (2 * 2.619e9 * 5120 / 8)
+    assert time["at_peak"]["memory"] == pytest.approx(seconds, rel=0.01)
+    assert time["operators"] == 10 and time["bound_by"] == "memory"
+
+
 def test_what_has_values_is_computed(tmp_path: Path) -> None:
     (tmp_path / "small.py").write_text(
         "import torch\n"

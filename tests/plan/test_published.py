@@ -20,7 +20,8 @@ TOLD = tomllib.loads((HERE / "published.toml").read_text())
 def test_a_point_names_its_program_and_source(point: dict) -> None:
     source = TOLD["sources"][point["source"]]
     text = (HERE / "programs" / point["program"]).read_text()
-    assert source["figure"] in {"allocated", "process"}
+    assert source["figure"] in compare_published.FIGURES
+    assert source["unit"] in compare_published.UNITS
     assert all(word in text for word in point["arguments"].split() if word.startswith("--"))
 
 
@@ -31,6 +32,20 @@ def test_a_process_is_compared_with_an_interval() -> None:
     assert compare_published.compared(point, source, plan)[1] == 0.0
     below = compare_published.compared(point | {"measured": 2000}, source, plan)[1]
     assert below == pytest.approx(1762 / 2000 - 1)
+
+
+def test_a_process_is_compared_with_the_context_of_its_source() -> None:
+    source = {"unit": "MiB", "figure": "process", "device": "a card", "context": 1341}
+    point = {"program": "p.py", "arguments": "", "measured": 2341}
+    plan = {"allocated": 0, "reserved": 1000 << 20}
+    assert compare_published.compared(point, source, plan)[1] == 0.0
+
+
+def test_reserved_memory_is_compared_in_its_unit() -> None:
+    source = {"unit": "GB", "figure": "reserved", "device": "a card"}
+    point = {"program": "p.py", "arguments": "", "measured": 2}
+    line, error = compare_published.compared(point, source, {"allocated": 0, "reserved": 10**9})
+    assert error == -0.5 and "| 2.0 GB | 1.0 |" in line
 
 
 def test_a_plan_that_failed_has_no_error() -> None:

@@ -50,8 +50,10 @@ def call(
             # A storage that was freed (resize_(0)) has no address.
             if isinstance(one, torch.Tensor) and one.data_ptr() == 0:
                 torch.ops.torchport.check_memory(one, f"compiled {name}")
-        if _WITHOUT_DATA and compiled.lacks_values(now, written):
-            return
+        if _WITHOUT_DATA:
+            compiled.count(now)
+            if compiled.lacks_values(now, written):
+                return
         try:
             kernel(*now)
         except RuntimeError as error:

@@ -1,4 +1,4 @@
-"""Runs a program of tests/plan/programs on PyTorch's meta device until it first calls its model."""
+"""Runs a program of tests/plan/programs on PyTorch's meta device until it first calls its model, or has it generate."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ def without_cuda(device: str) -> Iterator[None]:
 
 
 def first_call(program: str, arguments: list[str]) -> FirstCall:
-    """Raises RuntimeError if the program calls no model."""
+    """Raises RuntimeError if the program calls no model.
+
+    What a model that generates is called with first, is the prompt and its mask."""
     found: list[FirstCall] = []
     optimizers: list[torch.optim.Optimizer] = []
     make, call = torch.optim.Optimizer.__init__, torch.nn.Module.__call__
@@ -90,7 +92,16 @@ def first_call(program: str, arguments: list[str]) -> FirstCall:
         found.append(FirstCall(self, args, kwargs, optimizers[-1] if optimizers else None))
         raise Reached
 
+    def stop_generating(self, prompt, attention_mask, **_):
+        stop(self, input_ids=prompt, attention_mask=attention_mask)
+
     torch.optim.Optimizer.__init__, torch.nn.Module.__call__ = make_and_keep, stop
+    if (
+        Path(program).name == "generate.py"
+    ):  # generate() looks into values before it calls the model
+        import transformers
+
+        transformers.GenerationMixin.generate = stop_generating
     sys.argv = [program, *arguments]
     try:
         with without_cuda("meta"), torch.device("meta"):

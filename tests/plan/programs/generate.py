@@ -8,6 +8,19 @@ import transformers
 MODELS = {
     "gpt2-xl": ("GPT2Config", {"n_embd": 1600, "n_layer": 48, "n_head": 25}),
     "llama-2-7b": ("LlamaConfig", {}),
+    # bigcode/starcoder's, of which bigcode/octocoder is a fine-tuned one
+    "octocoder": (
+        "GPTBigCodeConfig",
+        {
+            "vocab_size": 49152,
+            "n_positions": 8192,
+            "n_embd": 6144,
+            "n_layer": 40,
+            "n_head": 48,
+            "n_inner": 24576,
+            "activation_function": "gelu",
+        },
+    ),
     "mistral-7b": (
         "MistralConfig",
         {
@@ -40,15 +53,18 @@ parser.add_argument("--batch", type=int, default=1)
 parser.add_argument("--prompt", type=int, default=512)
 parser.add_argument("--new", type=int, default=16)
 parser.add_argument("--type", default="float16")
+parser.add_argument("--attention", default="sdpa")
+parser.add_argument("--from-host", action="store_true", help="the model is made there, then moved")
 parser.add_argument("--static", action="store_true", help="a cache of fixed size")
 args = parser.parse_args()
 
 torch.manual_seed(0)
 kind, words = MODELS[args.model]
 config = getattr(transformers, kind)(**words)
-with torch.device("cuda"):
+config._attn_implementation = args.attention
+with torch.device("cpu" if args.from_host else "cuda"):
     model = transformers.AutoModelForCausalLM.from_config(config, dtype=getattr(torch, args.type))
-model.eval()
+model.to("cuda").eval()
 prompt = torch.randint(0, 30000, (args.batch, args.prompt), device="cuda")
 more = {"cache_implementation": "static", "disable_compile": True} if args.static else {}
 with torch.inference_mode():

@@ -11,7 +11,9 @@
 #include <torch/library.h>
 
 #include "runtime/observer/tensors_in.h"
+#include "runtime/virtual/core/pinned.h"
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/core/streams.h"
 #include "runtime/virtual/planning/operator_work.h"
 
 namespace torchport::vdev {
@@ -28,7 +30,12 @@ struct Work {
   double computes = 0;      // of `least`, where the arithmetic is the larger
   double moves = 0;         // of `least`, where the memory is
   double communicates = 0;  // of collectives
-  double most = 0;          // `least` at the rates of poor kernels
+  double from_host = 0;     // of copies, on the link to the host
+  double to_host = 0;
+  double in_order = 0;     // of both, on the default stream: kernels there wait for them
+  double host_waits = 0;   // of both, those that the host waits for
+  double copies_most = 0;  // of both, at the rates of slow hosts
+  double most = 0;         // `least` at the rates of poor kernels
   std::int64_t operators = 0;
 };
 
@@ -49,6 +56,22 @@ double peak_of(const devices::PeakRates& peak, const Arithmetic& work) {
     default:
       return kTera * (work.may_use_tf32 && peak.tf32 > 0 ? peak.tf32 : peak.fp32);
   }
+}
+
+// A copy between the host and a device.
+struct Copy {
+  double bytes = 0;
+  bool from_host = false;
+  bool pinned = false;
+  bool host_waits = false;
+  bool in_order = false;  // on the default stream
+};
+
+// Bytes a second of the link to the host, in one direction; profiles have the sum of both, and none
+// where the host has the same memory, or the link is not known: then it is the memory's.
+double link_to_host(const devices::Profile& profile) {
+  const double link = profile.pcie_bandwidth;
+  return 1e9 * (link > 0 ? link / 2 : profile.memory_bandwidth);
 }
 
 class WorkRecord {
@@ -88,6 +111,21 @@ class WorkRecord {
       if (link > 0) sums[device].communicates += bytes_on_a_link / (1e9 * link);
   }
 
+  void add_copy(c10::DeviceIndex device, const Copy& copy) {
+    const double link = link_to_host(*Runtime::get().spec().profile);
+    const std::scoped_lock lock(mutex_);
+    if (link <= 0) lacks_bandwidth_ = true;
+    const double takes = link > 0 ? copy.bytes / link : 0;
+    for (auto& [unit, sums] : since_) {
+      Work& sum = sums[device];
+      (copy.from_host ? sum.from_host : sum.to_host) += takes;
+      if (copy.in_order) sum.in_order += takes;
+      if (copy.host_waits) sum.host_waits += takes;
+      sum.copies_most += std::max(takes / kLeastOfLink, copy.pinned ? 0 : copy.bytes / kPageable);
+      ++sum.operators;
+    }
+  }
+
   // A "step" of an optimizer or a "call" of a model ends.
   void end(const std::string& unit) {
     const std::scoped_lock lock(mutex_);
@@ -116,18 +154,28 @@ class WorkRecord {
   static constexpr double kLeastOfBandwidth = 0.4;
   static constexpr double kFastStart = 3e-6;
   static constexpr double kSlowStart = 100e-6;
+  // What copies reach at worst: of the link from pinned memory (an A100's 12.6 of 32 GB/s,
+  // github.com/pytorch/pytorch/pull/138018), and bytes a second where the host first copies to or
+  // from memory that is not pinned (1.4 GB/s there).
+  static constexpr double kLeastOfLink = 0.39;
+  static constexpr double kPageable = 1.4e9;
 
   static nlohmann::json described(c10::DeviceIndex device, const Work& work) {
     const auto count = static_cast<double>(work.operators);
-    const double least = std::max({work.least, work.communicates, count * kFastStart});
-    const double most =
-        std::max(work.most, count * kSlowStart) + work.communicates / kLeastOfBandwidth;
+    const double copies = std::max({work.from_host, work.to_host, work.in_order});
+    const double least = std::max({work.least + work.in_order, work.communicates, copies,
+                                   count * kFastStart + work.host_waits});
+    const double most = std::max(work.most, count * kSlowStart) + work.copies_most +
+                        work.communicates / kLeastOfBandwidth;
     return {{"device", device},
             {"least", least},
             {"most", most},
             {"compute", work.computes},
             {"memory", work.moves},
             {"communication", work.communicates},
+            {"copies", copies},
+            {"copies_from_host", work.from_host},
+            {"copies_to_host", work.to_host},
             {"host", count * kFastStart},
             {"operators", work.operators}};
   }
@@ -141,9 +189,15 @@ class WorkRecord {
   bool lacks_bandwidth_ = false;
 };
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): torch asks for values
+void record_compiled_kernel(std::vector<at::Tensor> arguments) {
+  if (records_work()) record_compiled(arguments);
+}
+
 TORCH_LIBRARY_FRAGMENT(torchport, library) {
   library.def("record_work() -> ()",
               [] { detail::work_is_recorded.store(true, std::memory_order_relaxed); });
+  library.def("record_compiled_kernel(Tensor[] arguments) -> ()", &record_compiled_kernel);
   library.def("end_of_work(str unit) -> ()",
               [](const std::string& unit) { WorkRecord::get().end(unit); });
   library.def("recorded_work() -> str", [] { return WorkRecord::get().json(); });
@@ -168,6 +222,36 @@ void record_work(ArithmeticOf arithmetic, c10::DeviceIndex device,
   const Arithmetic work =
       arithmetic == nullptr ? Arithmetic{} : arithmetic(arguments.data(), results.data());
   WorkRecord::get().add(device, work, bytes);
+}
+
+void record_copy(c10::DeviceIndex device, const std::vector<c10::IValue>& arguments) {
+  const at::Tensor& to = arguments[0].toTensor();
+  const at::Tensor& from = arguments[1].toTensor();
+  if (!to.defined() || !from.defined()) return;
+  if (is_virtual(to.device()) && is_virtual(from.device())) {
+    WorkRecord::get().add(device, {}, device_bytes(arguments[0]) + device_bytes(arguments[1]));
+    return;
+  }
+  const bool from_host = is_virtual(to.device());
+  const at::Tensor& host = from_host ? from : to;
+  const bool pinned = host.has_storage() && is_pinned(host.storage().data());
+  // What has another type is converted where it is (copy_kernel_cuda in
+  // aten/src/ATen/native/cuda/Copy.cu).
+  WorkRecord::get().add_copy(device, {.bytes = static_cast<double>(to.nbytes()),
+                                      .from_host = from_host,
+                                      .pinned = pinned,
+                                      .host_waits = !(pinned && arguments[2].toBool()),
+                                      .in_order = current_stream(device) == 0});
+}
+
+void record_compiled(at::TensorList arguments) {
+  std::uint64_t bytes = 0;
+  c10::DeviceIndex device = -1;
+  for (const at::Tensor& one : arguments) {
+    if (one.defined() && is_virtual(one.device())) device = one.device().index();
+    bytes += device_bytes(one);
+  }
+  if (device >= 0) WorkRecord::get().add(device, {}, bytes);
 }
 
 void record_collective(const std::string& name, c10::DeviceIndex device, std::uint64_t bytes,

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 #include <c10/core/Device.h>
 
@@ -34,6 +35,14 @@ extern std::atomic<bool> work_is_recorded;
 // it. Thread safe, as all functions here.
 void record_work(ArithmeticOf arithmetic, c10::DeviceIndex device,
                  const std::vector<c10::IValue>& arguments, c10::ArrayRef<c10::IValue> results);
+
+// copy_(to, from, non_blocking) ran on `device`. Between the host and a device it takes the link
+// between them; the host waits for it unless it is asked not to and its memory is pinned.
+void record_copy(c10::DeviceIndex device, const std::vector<c10::IValue>& arguments);
+
+// A kernel that a compiler generated ran on the device of its arguments: it reads and writes them
+// once. Nothing happens if none of them is on a device.
+void record_compiled(at::TensorList arguments);
 
 // A collective of `ranks` ranks moved `bytes`, the larger of its inputs and its outputs.
 void record_collective(const std::string& name, c10::DeviceIndex device, std::uint64_t bytes,

@@ -18,6 +18,7 @@
 #include "runtime/virtual/core/blas_workspaces.h"
 #include "runtime/virtual/core/device_check.h"
 #include "runtime/virtual/core/kernel.h"
+#include "runtime/virtual/core/operator_names.h"
 #include "runtime/virtual/core/phantom.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/typed_kernel.h"
@@ -102,6 +103,7 @@ class WithoutDataKernel final : public c10::OperatorKernel {
         result_rule_(meta_result_rule_of(op.operator_name())),
         arithmetic_(arithmetic_of(op.operator_name())),
         structured_(structured_meta_of(op.operator_name())),
+        is_copy_(full_name(op.operator_name()) == "aten::copy_"),
         in_place_(is_in_place(op)),
         iterates_(op.hasTag(at::Tag::pointwise)) {
     const auto& arguments = op.schema().arguments();
@@ -124,8 +126,11 @@ class WithoutDataKernel final : public c10::OperatorKernel {
     const std::vector<IValue> arguments(stack->begin() + static_cast<std::ptrdiff_t>(first),
                                         stack->end());
     call(op, keys, stack, data);
-    record_work(arithmetic_, data.device, arguments,
-                c10::ArrayRef<IValue>(stack->data() + first, stack->size() - first));
+    if (is_copy_)
+      record_copy(data.device, arguments);
+    else
+      record_work(arithmetic_, data.device, arguments,
+                  c10::ArrayRef<IValue>(stack->data() + first, stack->size() - first));
   }
 
  private:
@@ -285,6 +290,7 @@ class WithoutDataKernel final : public c10::OperatorKernel {
   ResultRule result_rule_;
   ArithmeticOf arithmetic_;
   const c10::KernelFunction* structured_;  // for meta tensors; null: the dispatcher's
+  bool is_copy_;
   bool in_place_;
   bool iterates_;  // the result has the sizes of all arguments together
   c10::SmallVector<std::size_t, 2> written_;
