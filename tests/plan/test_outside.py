@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from planning_programs import torchport
-from torchport.virtual.outside import context, nccl
+from torchport.virtual.outside import context, cudnn, nccl
 
 HERE = Path(__file__).parent
 PROFILES = HERE.parents[1] / "src/devices/profiles/cuda"
@@ -98,7 +98,20 @@ def test_the_context_is_that_of_the_device() -> None:
     wider = context.interval((8, 6), (13, 0))
     assert wider[0] < least and wider[1] > most and "20 % wider for CUDA 13.0" in wider[2]
     nothing = context.interval((7, 5), (13, 0))
-    assert nothing[0] <= least and nothing[1] >= 1507 * MIB and "7.5" in nothing[2]
+    assert (nothing[0] // MIB, nothing[1] // MIB) == (360 * 8 // 10, int(838 * 1.2))
+    assert "7.5" in nothing[2]
+    assert context.interval((8, 0), (13, 0), loads_all=True)[1] > 1687 * MIB
+
+
+def test_each_figure_of_the_context_has_its_source() -> None:
+    file = Path(context.__file__).with_name("context.json")
+    rows = json.loads(file.read_text())["rows"]
+    seen = [(row["capability"], row["cuda"], row["loading"]) for row in rows]
+    assert len(seen) == len(set(seen))
+    for row in rows:
+        assert row["source"] and row["about"] and row["cards"]
+        assert row["loading"] in {"lazy", "eager", None}
+        assert any(row[key] for key in ("context", "least", "most"))
 
 
 def planned(folder: Path, *words: object) -> dict[str, Any]:
@@ -191,3 +204,60 @@ def test_the_verdict_knows_nccl(tmp_path: Path) -> None:
     assert run.returncode == 1
     assert "torchport: may not fit: needs " in run.stdout
     assert "NCCL's buffers and kernels for a communicator of 8 ranks: from the source" in run.stdout
+
+
+CONVOLVES = """
+import sys, torch
+torch.backends.cudnn.benchmark = "benchmark" in sys.argv
+torch.backends.cudnn.enabled = "disabled" not in sys.argv
+net = torch.nn.Conv2d(3, 64, 3, padding=1, bias=False).cuda()
+x = torch.zeros(8, 3, 64, 64, device="cuda")
+y = net(x)
+if "forward" not in sys.argv:
+    y.sum().backward()
+"""
+CUDNN = "more for cuDNN's workspaces"
+POINTS_OF_LAYER = 8 * 64 * 64
+# Four channels of float32 for the three of the input.
+COPIES = 4 * (POINTS_OF_LAYER * (4 + 64) + 3 * 64 * 9)
+
+
+@pytest.mark.parametrize(
+    ("words", "most"),
+    [
+        # Forward, and the gradient of the weight.
+        ("", 2 * COPIES),
+        ("forward", COPIES),
+        # Fourier transforms of 128 x 128, the half of which is kept, of 67 channels and the weights.
+        ("benchmark forward", 8 * 128 * 65 * (8 * 67 + 3 * 64)),
+        ("disabled", None),
+    ],
+)
+def test_what_cudnn_may_take_follows_from_the_layer(
+    tmp_path: Path, words: str, most: int | None
+) -> None:
+    (tmp_path / "layer.py").write_text(CONVOLVES)
+    (device,) = planned(tmp_path, "layer.py", *words.split())["devices"]
+    assert parts(device).get(CUDNN) == (None if most is None else (0, most))
+
+
+def test_a_limit_of_cudnn_is_the_most() -> None:
+    one = {"copies": 100 * MIB, "tried": 300 * MIB, "passes": 2}
+    assert cudnn.most([one], {}) == 600 * MIB
+    assert cudnn.most([one], {"CUDNN_CONV_WSCAP_DBG": "64"}) == 128 * MIB
+    assert cudnn.most([], {}) == 0
+
+
+def test_depthwise_convolutions_have_kernels_of_pytorch(tmp_path: Path) -> None:
+    (tmp_path / "layer.py").write_text(
+        "import sys, torch\n"
+        "size = int(sys.argv[1])\n"
+        "net = torch.nn.Conv2d(32, 32, size, groups=32).cuda()\n"
+        "net(torch.zeros(4, 32, 32, 32, device='cuda'))\n"
+    )
+    small, large = (
+        parts(planned(tmp_path, "layer.py", size)["devices"][0]).get(CUDNN) for size in (3, 7)
+    )
+    assert small is None
+    # Each channel alone is padded to four.
+    assert large == (0, 4 * (4 * 4 * 32 * (32 * 32 + 26 * 26) + 32 * 49))

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from torchport._releases import CUDABuild
-from torchport.virtual.outside import context, nccl
+from torchport.virtual.outside import context, cudnn, nccl
 
 # Where the table of releases has no version of NCCL.
 NEWEST_NCCL = (2, 30, 7)
@@ -68,6 +68,19 @@ def _nccl(
     ]
 
 
+def _cudnn(torch: ModuleType, device: int) -> list[dict[str, Any]]:
+    recorded = json.loads(torch._ops.ops.torchport.recorded_convolutions())
+    own = [one for one in recorded if one["device"] == device]
+    most = cudnn.most(own, os.environ)
+    if most == 0:
+        return []
+    tries = any(one["tried"] for one in own)
+    why = "as much as the largest convolution in each pass" + (
+        " by any algorithm that benchmark may try" if tries else ""
+    )
+    return [_part("more for cuDNN's workspaces", 0, most, why)]
+
+
 def parts(torch: ModuleType, about: dict[str, Any], device: int) -> list[dict[str, Any]]:
     """The parts of a device beside what PyTorch reserves. ``about`` is what ``describe()`` says."""
     if about["kind"] != "cuda":
@@ -78,8 +91,11 @@ def parts(torch: ModuleType, about: dict[str, Any], device: int) -> list[dict[st
 
     chosen = build(torch)
     profile = about["profile"]
-    least, most, why = context.interval((profile["major"], profile["minor"]), chosen.version)
+    loads_all = os.environ.get("CUDA_MODULE_LOADING", "LAZY").upper() == "EAGER"
+    capability = (profile["major"], profile["minor"])
+    least, most, why = context.interval(capability, chosen.version, loads_all)
     return [
         _part("the CUDA context and its kernels", least, most, why),
         *_nccl(torch, about, chosen, device),
+        *_cudnn(torch, device),
     ]

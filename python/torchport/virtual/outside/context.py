@@ -1,8 +1,8 @@
 """What the CUDA context and the kernels that are loaded take of a device, from what was seen on real ones.
 
 Nobody publishes it: it depends on the driver, the device, the release of CUDA and which kernels run.
-context.json has each figure with its source. What was seen in another way than it is asked for is made
-wider by what the rows themselves say, and the reason tells which row was used.
+context.json has each figure with its source. What is asked for and was not seen is answered by all that was,
+made wider; the reason says so.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 MIB = 1 << 20
-# How much less or more another release of CUDA may need. An assumption: the rows have one release of each device.
-OTHER_CUDA = 0.2
+# How much less or more another release of CUDA or another device may need. An assumption.
+WIDER = 0.2
 
 
 @functools.cache
@@ -24,41 +24,48 @@ def _rows() -> list[dict[str, Any]]:
     return rows
 
 
-def _with_kernels(row: dict[str, Any], kernels: tuple[int, int]) -> tuple[int, int]:
-    """The ends of a row; an end that was not seen is the context with the kernels of other devices."""
-    least, most = row["least"], row["most"]
-    if row["context"] is not None:
-        least = row["context"] + kernels[0] if least is None else least
-        most = row["context"] + kernels[1] if most is None else most
-    if least is None:
-        least = min(_with_kernels(one, kernels)[0] for one in _rows() if one["context"] is not None)
-    return least, most
-
-
-def interval(capability: tuple[int, int], cuda: tuple[int, int]) -> tuple[int, int, str]:
-    """The least and the most bytes, and why."""
-    rows = _rows()
-    whole = [one for one in rows if None not in (one["context"], one["least"], one["most"])]
-    kernels = (
+@functools.cache
+def _kernels() -> tuple[int, int]:
+    """The least and the most that kernels take, of the rows that tell both."""
+    whole = [one for one in _rows() if None not in (one["context"], one["least"], one["most"])]
+    return (
         min(one["least"] - one["context"] for one in whole),
         max(one["most"] - one["context"] for one in whole),
     )
+
+
+def _ends(row: dict[str, Any]) -> tuple[int, int]:
+    """Of a row with a context: an end that was not seen is the context with the kernels of others."""
+    least, most = _kernels()
+    return (
+        row["context"] + least if row["least"] is None else row["least"],
+        row["context"] + most if row["most"] is None else row["most"],
+    )
+
+
+def interval(
+    capability: tuple[int, int], cuda: tuple[int, int], loads_all: bool = False
+) -> tuple[int, int, str]:
+    """The least and the most bytes, and why. ``loads_all``: kernels are loaded before they are called."""
+    lazy = [one for one in _rows() if one["loading"] == "lazy"]
+    least, most = min(_ends(one)[0] for one in lazy), max(_ends(one)[1] for one in lazy)
     number = capability[0] * 10 + capability[1]
-    found = [one for one in rows if one["capability"] == number]
+    found = [one for one in lazy if one["capability"] == number]
+    if loads_all:
+        most = max(one["most"] for one in _rows() if one["loading"] != "lazy")
+        reason = "CUDA_MODULE_LOADING loads all kernels: up to the most that was seen"
+        return least * MIB, int(most * (1 + WIDER)) * MIB, reason
     if not found:
-        ends = [_with_kernels(one, kernels) for one in rows]
-        reason = f"nothing was seen on devices of capability {capability[0]}.{capability[1]}, all that others had"
-        return min(least for least, _ in ends) * MIB, max(most for _, most in ends) * MIB, reason
+        least, most = int(least * (1 - WIDER)), int(most * (1 + WIDER))
+        name = "{}.{}".format(*capability)
+        reason = f"nothing was seen on capability {name}: what others had, 20 % wider"
+        return least * MIB, most * MIB, reason
     (row,) = found
-    least, most = _with_kernels(row, kernels)
-    reason = f"seen on {row['cards']}"
-    if row["cuda"] is None:
-        reason += ", the release not told"
-    else:
-        reason += f" with CUDA {row['cuda']}"
-        if row["cuda"] != "{}.{}".format(*cuda):
-            least, most = int(least * (1 - OTHER_CUDA)), int(most * (1 + OTHER_CUDA))
-            reason += f", 20 % wider for CUDA {cuda[0]}.{cuda[1]}"
-    if row["least"] is None and row["context"] is not None:
-        reason += ", kernels as on an H100"
+    least, most = _ends(row)
+    reason = f"seen on {row['cards']} with CUDA {row['cuda']}"
+    if row["least"] is None:
+        reason += ", the kernels on an H100"
+    if row["cuda"] != "{}.{}".format(*cuda):
+        least, most = int(least * (1 - WIDER)), int(most * (1 + WIDER))
+        reason += ", 20 % wider for CUDA {}.{}".format(*cuda)
     return least * MIB, most * MIB, reason
