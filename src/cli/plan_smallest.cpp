@@ -70,8 +70,8 @@ class Trials {
       trial.outcome = plan::Outcome::kTooSmall;
     }
     for (const plan::Device& device : plan->devices) {
-      trial.enough = std::max(trial.enough, device.reserved + plan::kMostOfContext);
-      trial.least = std::max(trial.least, device.allocated + plan::kLeastOfContext);
+      trial.enough = std::max(trial.enough, device.most());
+      trial.least = std::max(trial.least, device.allocated + (device.least() - device.reserved));
     }
     runs_.push_back({{"profile", card.profile},
                      {"memory", card.memory},

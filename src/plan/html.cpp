@@ -102,19 +102,20 @@ std::string figure(std::string_view bytes, std::string_view meaning) {
   return fmt::format("<tr><td class=n><b>{}</b><td>{}</tr>\n", bytes, meaning);
 }
 
+std::string interval(std::uint64_t least, std::uint64_t most) {
+  return fmt::format("{} to {}", bytes_text(least), bytes_text(most));
+}
+
 std::string figures(const Device& device) {
-  return "<table class=\"figures stack\"><tbody>\n" +
-         figure(bytes_text(device.allocated),
-                "largest sum of allocated blocks (<code>max_memory_allocated</code>)") +
-         figure(bytes_text(device.reserved),
-                "largest sum that PyTorch reserved (<code>max_memory_reserved</code>)") +
-         figure(fmt::format("{} to {}", bytes_text(device.reserved + kLeastOfContext),
-                            bytes_text(device.reserved + kMostOfContext)),
-                fmt::format("the process, with {} to {} for the CUDA context and the kernels that "
-                            "are loaded: so much they took in 85 programs on one H100 with torch "
-                            "2.11 for CUDA 13.0. Other devices and releases differ, and NCCL is "
-                            "not in it",
-                            bytes_text(kLeastOfContext), bytes_text(kMostOfContext))) +
+  std::string html = "<table class=\"figures stack\"><tbody>\n" +
+                     figure(bytes_text(device.allocated),
+                            "largest sum of allocated blocks (<code>max_memory_allocated</code>)") +
+                     figure(bytes_text(device.reserved),
+                            "largest sum that PyTorch reserved (<code>max_memory_reserved</code>)");
+  for (const Part& part : device.parts)
+    html += figure(interval(part.least, part.most),
+                   fmt::format("estimated: {}; {}", escape(part.name), escape(part.why)));
+  return html + figure(interval(device.least(), device.most()), "what the device must hold") +
          "</tbody></table>\n";
 }
 

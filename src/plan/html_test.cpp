@@ -44,6 +44,7 @@ Plan page_plan(const std::string& module, const std::string& line) {
                 .reserved = 2 * kGiBs,
                 .rows = {{"activations", line, module, kGiBs, 3}},
                 .failures = {}};
+  device.parts = {{"the CUDA context", 622U << 20U, 762U << 20U, "seen on a card"}};
   device.timeline = timeline_of_steps(50);
   plan.devices.push_back(device);
   plan.missing.push_back({"read", "aten::<b>", line, 2});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <numeric>
 #include <system_error>
 
 #include <nlohmann/json.hpp>
@@ -55,6 +56,13 @@ Timeline timeline_of(const nlohmann::json& told) {
   return timeline;
 }
 
+std::vector<Part> parts_of(const nlohmann::json& told) {
+  std::vector<Part> parts;
+  for (const auto& part : told)
+    parts.push_back({part.at("name"), part.at("least"), part.at("most"), part.at("why")});
+  return parts;
+}
+
 // `folder`: where the plan's file is.
 Snapshot snapshot_of(const nlohmann::json& told, const std::filesystem::path& folder) {
   Snapshot snapshot{.file = folder / told.at("file").get<std::string>(),
@@ -79,6 +87,7 @@ Device device_of(const nlohmann::json& told) {
     device.failures.push_back({failure.at("bytes"), failure.at("line"), failure.at("module")});
   if (const auto timeline = told.find("timeline"); timeline != told.end())
     device.timeline = timeline_of(*timeline);
+  device.parts = parts_of(told.at("parts"));
   return device;
 }
 
@@ -94,7 +103,7 @@ void add(Plan& plan, const nlohmann::json& told, const std::filesystem::path& fo
                                     [&](const Device& other) { return other.name == device.name; });
     if (known == plan.devices.end())
       plan.devices.push_back(std::move(device));
-    else if (known->reserved < device.reserved || !device.failures.empty())
+    else if (known->most() < device.most() || !device.failures.empty())
       *known = std::move(device);
   }
   for (const auto& one : told.at("missing_values"))
@@ -113,6 +122,16 @@ void add(Plan& plan, const nlohmann::json& told, const std::filesystem::path& fo
 
 }  // namespace
 
+std::uint64_t Device::least() const {
+  return std::accumulate(parts.begin(), parts.end(), reserved,
+                         [](std::uint64_t sum, const Part& part) { return sum + part.least; });
+}
+
+std::uint64_t Device::most() const {
+  return std::accumulate(parts.begin(), parts.end(), reserved,
+                         [](std::uint64_t sum, const Part& part) { return sum + part.most; });
+}
+
 bool Plan::ran_out() const {
   return status != 0 && std::any_of(devices.begin(), devices.end(),
                                     [](const Device& device) { return !device.failures.empty(); });
@@ -122,8 +141,8 @@ Verdict Plan::verdict() const {
   if (ran_out()) return Verdict::kDoesNotFit;
   Verdict worst = Verdict::kFits;
   for (const Device& device : devices) {
-    if (device.reserved + kLeastOfContext > memory) return Verdict::kDoesNotFit;
-    if (device.reserved + kMostOfContext > memory) worst = Verdict::kMayNotFit;
+    if (device.least() > memory) return Verdict::kDoesNotFit;
+    if (device.most() > memory) worst = Verdict::kMayNotFit;
   }
   return worst;
 }

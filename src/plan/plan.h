@@ -66,6 +66,16 @@ struct Timeline {
   std::vector<std::pair<std::string, std::vector<std::uint64_t>>> held;  // by Row::holds
 };
 
+// Memory of a device that is not computed exactly: what torch.cuda does not count (the CUDA
+// context, NCCL's buffers), and what it counts and nobody publishes (cuDNN's workspaces). An
+// interval in bytes with its reason; python/torchport/virtual/outside has the rules.
+struct Part {
+  std::string name;
+  std::uint64_t least = 0;
+  std::uint64_t most = 0;
+  std::string why;
+};
+
 struct Device {
   std::string name;             // "cuda:0"
   std::uint64_t allocated = 0;  // the largest sums, in bytes, as torch.cuda counts them
@@ -75,6 +85,11 @@ struct Device {
   Time time{};
   Timeline timeline{};
   std::vector<Row> rows_when_it_ran_out{};  // at the first failure; the largest first
+  std::vector<Part> parts{};                // beside what is reserved
+
+  // What the device must hold, in bytes: what is reserved with the parts beside it.
+  [[nodiscard]] std::uint64_t least() const;
+  [[nodiscard]] std::uint64_t most() const;
 };
 
 // What torch.cuda.memory._dump_snapshot() writes, of one process.
@@ -94,7 +109,7 @@ struct MissingValue {
 
 enum class Verdict : std::uint8_t {
   kFits,
-  kMayNotFit,  // whether it does depends on what the CUDA context takes
+  kMayNotFit,  // whether it does depends on what is not exact
   kDoesNotFit,
 };
 
@@ -118,12 +133,6 @@ struct Plan {
   [[nodiscard]] Verdict verdict() const;
   [[nodiscard]] std::string ended_by() const;
 };
-
-// What a process takes of a device beside what PyTorch reserves: the CUDA context and the kernels
-// that are loaded. Measured by nvidia-smi of 85 programs on one H100 with torch 2.11 for CUDA 13.0
-// (tests/plan/recorded); other devices and releases differ.
-inline constexpr std::uint64_t kLeastOfContext = std::uint64_t{622} << 20U;
-inline constexpr std::uint64_t kMostOfContext = std::uint64_t{762} << 20U;
 
 // Reads what the processes of a program wrote into a folder. Fails with kSyntax, and with kIo if
 // there is nothing: no process had used a device of torch.

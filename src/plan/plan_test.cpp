@@ -20,8 +20,11 @@ constexpr const char* kProcess = R"({
        {"holds": "activations", "line": "train.py:7", "module": "Net.layers.0.act", "bytes": 1024, "blocks": 1},
        {"holds": "activations", "line": "train.py:7", "module": "Net.layers.12.act", "bytes": 1024, "blocks": 1},
        {"holds": "parameters", "line": "train.py:3", "module": "", "bytes": 512, "blocks": 2}],
-     "failures": [%FAILURES%]},
-    {"device": "cuda:1", "allocated": 0, "reserved": 0, "held": 0, "rows": [], "failures": []}],
+     "failures": [%FAILURES%],
+     "parts": [{"name": "the CUDA context", "least": 2048, "most": 3072, "why": "seen <here>"},
+               {"name": "NCCL", "least": 4096, "most": 16384, "why": "its buffers"}]},
+    {"device": "cuda:1", "allocated": 0, "reserved": 0, "held": 0, "rows": [], "failures": [],
+     "parts": []}],
   "missing_values": [{"kind": "read", "operator": "aten::_local_scalar_dense", "line": "train.py:9", "count": 3}],
   "changes": {}, "ranks": 0, "ended_by": []})";
 
@@ -55,11 +58,28 @@ TEST_CASE("a plan has the devices that were used, and the process that needs mos
   CHECK(plan.verdict() == Verdict::kFits);
 }
 
-TEST_CASE("the verdict counts the CUDA context") {
+TEST_CASE("the verdict counts what can only be estimated") {
   const std::uint64_t memory = 16106127360;
-  CHECK(plan_of({process(memory - kMostOfContext)}).verdict() == Verdict::kFits);
-  CHECK(plan_of({process(memory - kMostOfContext + 1)}).verdict() == Verdict::kMayNotFit);
-  CHECK(plan_of({process(memory - kLeastOfContext + 1)}).verdict() == Verdict::kDoesNotFit);
+  const std::uint64_t least = 2048 + 4096;
+  const std::uint64_t most = 3072 + 16384;
+  CHECK(plan_of({process(memory - most)}).verdict() == Verdict::kFits);
+  CHECK(plan_of({process(memory - most + 1)}).verdict() == Verdict::kMayNotFit);
+  CHECK(plan_of({process(memory - least)}).verdict() == Verdict::kMayNotFit);
+  CHECK(plan_of({process(memory - least + 1)}).verdict() == Verdict::kDoesNotFit);
+}
+
+TEST_CASE("each estimated part is told apart, with its reason") {
+  const Plan plan = plan_of({process(kMiB)});
+  const std::string text = as_text(plan);
+  CHECK(text.find("1.01 MiB  to 1.02 MiB, with what can only be estimated:\n") !=
+        std::string::npos);
+  CHECK(text.find("2.00 KiB  to 3.00 KiB, the CUDA context: seen <here>\n") != std::string::npos);
+  CHECK(text.find("4.00 KiB  to 16.00 KiB, NCCL: its buffers\n") != std::string::npos);
+  CHECK(as_html(plan).find("estimated: the CUDA context; seen &lt;here&gt;") != std::string::npos);
+  const std::string json = as_json(plan);
+  CHECK(json.find(R"("why": "its buffers")") != std::string::npos);
+  CHECK(json.find("\"process\": [\n        1054720,\n        1068032\n      ]") !=
+        std::string::npos);
 }
 
 TEST_CASE("a request without room is told with its line, if the program ended by it") {

@@ -21,9 +21,8 @@ std::string size_of(std::uint64_t bytes) {
 }
 
 const Device& fullest(const Plan& plan) {
-  return *std::max_element(
-      plan.devices.begin(), plan.devices.end(),
-      [](const Device& a, const Device& b) { return a.reserved < b.reserved; });
+  return *std::max_element(plan.devices.begin(), plan.devices.end(),
+                           [](const Device& a, const Device& b) { return a.most() < b.most(); });
 }
 
 // Sums of bytes by a name of each row, the largest first.
@@ -63,6 +62,15 @@ std::string time_text(const Time& time) {
                      bound_text(time.bound()));
 }
 
+std::string parts_text(const Device& device) {
+  std::string text = fmt::format("  {:>12}  to {}, with what can only be estimated:\n",
+                                 size_of(device.least()), size_of(device.most()));
+  for (const Part& part : device.parts)
+    text += fmt::format("    {:>12}  to {}, {}: {}\n", size_of(part.least), size_of(part.most),
+                        part.name, part.why);
+  return text;
+}
+
 // `names`: of the device, and of all that are like it.
 std::string device_text(const Plan& plan, const Device& device, const std::string& names) {
   std::string text = fmt::format("\n{}, {} of {}\n", names, plan.profile, size_of(plan.memory));
@@ -70,9 +78,7 @@ std::string device_text(const Plan& plan, const Device& device, const std::strin
                       size_of(device.allocated));
   text += fmt::format("  {:>12}  largest sum that PyTorch reserved (max_memory_reserved)\n",
                       size_of(device.reserved));
-  text += fmt::format(
-      "  {:>12}  with the CUDA context and its kernels, to {}; measured on an H100, not exact\n",
-      size_of(device.reserved + kLeastOfContext), size_of(device.reserved + kMostOfContext));
+  text += parts_text(device);
   text += time_text(device.time);
   for (const Failure& failure : device.failures) {
     text += fmt::format("\n  no room for {} at {}{}\n", size_of(failure.bytes), failure.line,
@@ -156,6 +162,14 @@ nlohmann::json timeline_json(const Timeline& timeline) {
   return json;
 }
 
+nlohmann::json parts_json(const std::vector<Part>& list) {
+  nlohmann::json parts = nlohmann::json::array();
+  for (const Part& part : list)
+    parts.push_back(
+        {{"name", part.name}, {"least", part.least}, {"most", part.most}, {"why", part.why}});
+  return parts;
+}
+
 nlohmann::json json_of(const Plan& plan) {
   nlohmann::json devices = nlohmann::json::array();
   for (const Device& device : plan.devices) {
@@ -163,15 +177,15 @@ nlohmann::json json_of(const Plan& plan) {
     for (const Failure& failure : device.failures)
       failures.push_back(
           {{"bytes", failure.bytes}, {"line", failure.line}, {"module", failure.module}});
-    devices.push_back(
-        {{"device", device.name},
-         {"allocated", device.allocated},
-         {"reserved", device.reserved},
-         {"process", {device.reserved + kLeastOfContext, device.reserved + kMostOfContext}},
-         {"rows", rows_json(device.rows)},
-         {"timeline", timeline_json(device.timeline)},
-         {"failures", failures},
-         {"time", json_of(device.time)}});
+    devices.push_back({{"device", device.name},
+                       {"allocated", device.allocated},
+                       {"reserved", device.reserved},
+                       {"process", {device.least(), device.most()}},
+                       {"parts", parts_json(device.parts)},
+                       {"rows", rows_json(device.rows)},
+                       {"timeline", timeline_json(device.timeline)},
+                       {"failures", failures},
+                       {"time", json_of(device.time)}});
     if (!device.rows_when_it_ran_out.empty())
       devices.back()["rows_when_it_ran_out"] = rows_json(device.rows_when_it_ran_out);
   }
@@ -208,11 +222,11 @@ std::string in_a_line(const Plan& plan) {
     return fmt::format("does not fit: no room for {} on {} at {}", size_of(failure.bytes),
                        failed->name, failure.line);
   }
-  const std::uint64_t most = device.reserved + kMostOfContext;
+  const std::uint64_t most = device.most();
   if (plan.verdict() == Verdict::kFits)
     return fmt::format("fits, {} left", size_of(plan.memory - most));
-  return fmt::format("{}: needs {} to {}", verdict_name(plan.verdict()),
-                     size_of(device.reserved + kLeastOfContext), size_of(most));
+  return fmt::format("{}: needs {} to {}", verdict_name(plan.verdict()), size_of(device.least()),
+                     size_of(most));
 }
 
 std::string as_text(const Plan& plan) {

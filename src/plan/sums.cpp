@@ -24,8 +24,8 @@ std::string without_numbers(const std::string& module) {
 }
 
 bool are_alike(const Device& a, const Device& b) {
-  return a.allocated == b.allocated && a.reserved == b.reserved && a.failures.empty() &&
-         b.failures.empty();
+  return a.allocated == b.allocated && a.reserved == b.reserved && a.least() == b.least() &&
+         a.most() == b.most() && a.failures.empty() && b.failures.empty();
 }
 
 std::vector<AlikeDevices> alike_devices(const Plan& plan) {

@@ -3,8 +3,8 @@
     python tests/plan/compare_published.py --packages FOLDER:FOLDER [--only PART] [--write docs/plan.md]
 
 FOLDER has the packages of deps/plan.txt, after those of deps/plan-published.txt. A figure of a whole process is
-compared with the reserved memory and the interval of the CUDA context that torchport plan adds, or with the context
-that the source measured itself.
+compared with the reserved memory and the intervals that torchport plan adds, or with the context that the source
+measured itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ FIGURES = {
     "reserved": "`max_memory_reserved`",
     "process": "the process",
 }
-CONTEXT = (622 * MIB, 762 * MIB)  # src/plan/plan.h
 
 
 def plan_of(point: dict, source: dict, packages: str) -> dict | str:
@@ -50,7 +49,9 @@ def compared(point: dict, source: dict, plan: dict | str) -> tuple[str, float | 
     elif "context" in source:
         found = [plan["reserved"] + source["context"] * MIB]
     else:
-        found = [plan["reserved"] + more for more in CONTEXT]
+        found = [
+            plan["reserved"] + sum(part[end] for part in plan["parts"]) for end in ("least", "most")
+        ]
     text = " to ".join(f"{one / unit:.{digits}f}" for one in found)
     is_within = found[0] <= measured <= found[-1]
     nearer = min(found, key=lambda one: abs(one - measured))

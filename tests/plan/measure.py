@@ -4,7 +4,8 @@
 
 The figures are the allocator's own: the same file runs on a real device and on a virtual one. `events` has
 each allocation (+) and each release (-) in bytes, with the nearest lines of the program, so that two runs
-can be compared step by step; `process` is what the driver says of this process.
+can be compared step by step; `process` is what the driver says of this process. A virtual device adds `parts`,
+what `torchport plan` estimates beside the allocator.
 """
 
 from __future__ import annotations
@@ -38,6 +39,17 @@ def place(frames: list[dict]) -> str:
     return " < ".join([line for line in lines if ".cpp" not in line][:3])
 
 
+def estimated() -> list[dict]:
+    """What `torchport plan` estimates beside the allocator; nothing on a real device."""
+    import torch
+
+    if not os.environ.get("TORCHPORT_VIRTUAL"):
+        return []
+    from torchport.virtual import outside
+
+    return outside.parts(torch, json.loads(torch.ops.torchport.describe()), 0)
+
+
 def main() -> None:
     out, program, *arguments = sys.argv[1:]
     import torch
@@ -46,6 +58,8 @@ def main() -> None:
         import torchvision_operators
 
         names = torchvision_operators.name()  # noqa: F841
+    if os.environ.get("TORCHPORT_VIRTUAL"):
+        torch.ops.torchport.record_work()
     torch.cuda.init()
     torch.empty(1, device="cuda")
     torch.cuda.synchronize()
@@ -85,6 +99,7 @@ def main() -> None:
         "requested": stats["requested_bytes.all.peak"],
         "retries": stats["num_alloc_retries"],
         "process": driver_bytes(),
+        "parts": estimated(),
         "reserved_at_end": torch.cuda.memory_reserved(),
         "steps": len(events),
         "places": list(places),

@@ -75,6 +75,38 @@ def test_ways_to_compile(tmp_path: Path, compiles: str) -> None:
     assert said.count(SAID) == 1
 
 
+# A model's calls in CUDA graphs, one of them of another size; what is there after each step.
+GRAPHS = """
+import torch
+from torch import nn
+model = nn.Sequential(nn.Linear(512, 2048), nn.GELU(), nn.Linear(2048, 512)).cuda()
+step = torch.compile(lambda x: model(x).square().mean(), mode="reduce-overhead")
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for count in (1024, 1024, 1024, 512, 512, 1024):
+    torch.compiler.cudagraph_mark_step_begin()
+    loss = step(torch.ones(count, 512, device="cuda"))
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    stats = torch.cuda.memory_stats()
+    print("STEP", *(stats[f"{kind}_bytes.all.{when}"] for kind in ("allocated", "reserved")
+                    for when in ("current", "peak")))
+pools = {segment["segment_pool_id"] for segment in torch.cuda.memory_snapshot()}
+print("STEP", len(pools))
+"""
+
+
+def test_graphs_keep_their_pools(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(GRAPHS)
+    told = []
+    for options in ((), ("--no-data",)):
+        run = torchport("run", "-q", "--profile", "h100-80g", *options, "train.py", folder=tmp_path)
+        assert run.returncode == 0, run.stderr
+        told.append([line for line in run.stdout.splitlines() if line.startswith("STEP")])
+    assert told[0] == told[1]
+    assert told[0][-1] == "STEP 2"  # the default pool, and one for all graphs
+
+
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 def test_other_backends_are_as_they_are(tmp_path: Path, backend: str) -> None:
     planned, said = peak(

@@ -28,7 +28,8 @@ def test_a_point_names_its_program_and_source(point: dict) -> None:
 def test_a_process_is_compared_with_an_interval() -> None:
     source = {"unit": "MiB", "figure": "process", "device": "a card"}
     point = {"program": "p.py", "arguments": "", "measured": 1650}
-    plan = {"allocated": 0, "reserved": 1000 << 20}
+    parts = [{"least": 600 << 20, "most": 700 << 20}, {"least": 0, "most": 62 << 20}]
+    plan = {"allocated": 0, "reserved": 1000 << 20, "parts": parts}
     assert compare_published.compared(point, source, plan)[1] == 0.0
     below = compare_published.compared(point | {"measured": 2000}, source, plan)[1]
     assert below == pytest.approx(1762 / 2000 - 1)

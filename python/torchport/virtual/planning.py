@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from torchport.virtual import alike_ranks, planning_changes, without_data
+from torchport.virtual import alike_ranks, outside, planning_changes, without_data
 
 FILE = "TORCHPORT_PLAN"
 SNAPSHOT = "TORCHPORT_PLAN_SNAPSHOT"  # how many events of each device a snapshot may have
@@ -197,6 +197,7 @@ def _recorded(torch: ModuleType, modules: list[str]) -> dict[str, Any]:
         # A program may reset the figures of torch.cuda.
         device["allocated"] = max(stats["allocated_bytes"]["all"]["peak"], device["held"])
         device["reserved"] = max(stats["reserved_bytes"]["all"]["peak"], device["most_reserved"])
+        device["parts"] = outside.parts(torch, about, index)
     missing = json.loads(native.missing_values())
     return recorded | {
         "profile": about["profile"]["name"],

@@ -19,7 +19,7 @@ from torchport.virtual import inductor_names
 
 UNCERTAIN = (
     "torch.compile: the buffers are those of inductor's code for the host, which fuses other loops "
-    "than its code for a GPU does, pads no matrices, tunes no templates and has no CUDA graphs"
+    "than its code for a GPU does, pads no matrices and tunes no templates"
 )
 _said: set[str] = set()
 
@@ -40,11 +40,10 @@ class Later:
 
 def install() -> None:
     """Called after the code generators of inductor are imported, if the devices have no data."""
-    from torch._inductor import async_compile, compile_fx, cpu_vec_isa
+    from torch._inductor import async_compile, cpu_vec_isa
 
     # One without vectors is written in half the time, and the compiler is not asked for each kind.
     inductor_names.replace(cpu_vec_isa.valid_vec_isa_list, _no_vectors)
-    inductor_names.replace(compile_fx.cudagraphify, _without_graphs)
     base = async_compile.AsyncCompile.cpp_pybinding
 
     def cpp_pybinding(self: Any, argtypes: Any, source_code: Any) -> Later:
@@ -57,13 +56,7 @@ def _no_vectors() -> list[Any]:
     return []
 
 
-def _without_graphs(model: Any, *_: Any, **__: Any) -> Any:
-    """Memory without data lies in no pool of a CUDA graph."""
-    return model
-
-
 _no_vectors.__name__ = "valid_vec_isa_list"
-_without_graphs.__name__ = "cudagraphify"
 
 
 def count(arguments: tuple[Any, ...]) -> None:

@@ -168,9 +168,9 @@ void drop_data_of(StorageImpl& twin, DeviceIndex device, std::uint64_t address) 
 // The pointer of a new storage over a twin, whose block was charged at `address` (0: was not).
 DataPtr pointer_to(intrusive_ptr<StorageImpl> twin, DeviceIndex device, std::uint64_t address) {
   const std::uint64_t bytes = twin->nbytes();
-  const bool may_be_of_pool = address != 0 && !is_phantom(twin->data_ptr()) &&
-                              Runtime::get().memory(device).takes_from_pools();
-  if (may_be_of_pool) move_to_segment(device, address, *twin);
+  const bool may_be_of_pool = address != 0 && Runtime::get().memory(device).takes_from_pools();
+  // Blocks without data lie at places that follow from their addresses, as those of a segment do.
+  if (may_be_of_pool && !is_phantom(twin->data_ptr())) move_to_segment(device, address, *twin);
   void* data = twin->mutable_data();
   auto block = std::make_unique<Block>(
       Block{std::move(twin), device, address, bytes, data, address != 0, false, false});
@@ -366,9 +366,10 @@ void charge_again(StorageImpl& storage, Block& block) {
   if (own != nullptr) move_to_program(*own, block.device, twin);
   const bool charges = !block.alias && own == nullptr;
   const std::uint64_t fresh = charges ? charge(block.device, twin.nbytes()) : 0;
-  if (fresh != 0 && Runtime::get().memory(block.device).takes_from_pools())
-    move_to_segment(block.device, fresh, twin);
   drop_data_of(twin, block.device, fresh);
+  if (fresh != 0 && !is_phantom(twin.data_ptr()) &&
+      Runtime::get().memory(block.device).takes_from_pools())
+    move_to_segment(block.device, fresh, twin);
   if (twin.data() != storage.data()) point_to(storage, block);
   trace_allocation(twin.mutable_data(), fresh, block.device, twin.nbytes());
   give_back(block);

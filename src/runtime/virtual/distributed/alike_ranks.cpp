@@ -23,6 +23,7 @@
 #include <torch/library.h>
 
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/planning/communicator_record.h"
 
 namespace torchport::vdev {
 
@@ -130,6 +131,9 @@ class AlikeRanks final : public c10d::Backend {
   uint64_t getSequenceNumberForGroup() override { return 0; }
   c10d::ErrorType getError() override { return c10d::ErrorType::SUCCESS; }
   void monitoredBarrier(const c10d::BarrierOptions&, bool) override {}
+  void eagerConnectSingleDevice(at::Device device) override {
+    record_eager_communicator(*this, device.index());
+  }
 
   intrusive_ptr<Backend> split(const intrusive_ptr<c10d::Store>&, const std::vector<int>& ranks,
                                const intrusive_ptr<Options>&) override {
@@ -140,8 +144,12 @@ class AlikeRanks final : public c10d::Backend {
   }
 
   // DistributedDataParallel asks for the results.
-  void startCoalescing() override { coalesced_.emplace(); }
+  void startCoalescing() override {
+    record_coalescing(*this, true);
+    coalesced_.emplace();
+  }
   intrusive_ptr<Work> endCoalescing() override {
+    record_coalescing(*this, false);
     return done(c10d::OpType::COALESCED,
                 std::exchange(coalesced_, std::nullopt).value_or(Tensors()));
   }

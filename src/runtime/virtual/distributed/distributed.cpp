@@ -13,6 +13,7 @@
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/streams.h"
 #include "runtime/virtual/distributed/alike_ranks.h"
+#include "runtime/virtual/planning/communicator_record.h"
 #include "runtime/virtual/planning/memory_record.h"
 #include "runtime/virtual/planning/work_record.h"
 #include "runtime/virtual/watch/late_streams.h"
@@ -103,17 +104,24 @@ class CollectiveKernel final : public c10::OperatorKernel {
     const std::size_t first = stack.size() - arguments.size();
     std::uint64_t most = 0;
     c10::DeviceIndex device = -1;
-    int ranks = 1;
+    c10::intrusive_ptr<c10d::ProcessGroup> group;
+    int peer = -1;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       const IValue& value = stack[first + i];
       if (value.isObject() && is_group(arguments[i]))
-        ranks = value.toCustomClass<c10d::ProcessGroup>()->getSize();
+        group = value.toCustomClass<c10d::ProcessGroup>();
+      if (arguments[i].name() == "dst" || arguments[i].name() == "src")
+        peer = static_cast<int>(value.toInt());
       observer::each_tensor(value, [&](const at::Tensor& tensor) {
         if (tensor.defined() && is_virtual(tensor.device())) device = tensor.device().index();
       });
       most = std::max(most, device_bytes(value));
     }
-    if (device >= 0) record_collective(op.schema().name(), device, most, ranks);
+    if (device < 0) return;
+    const std::string& name = op.schema().name();
+    record_collective(name, device, most, group ? group->getSize() : 1);
+    if (group)
+      record_communicator(*group->getBackend(Runtime::get().kind().type), device, name, peer);
   }
 
   // Whether a tensor has no values, so that there is nothing to send: then the group is replaced by

@@ -24,6 +24,7 @@
 #include "runtime/virtual/core/build_facts.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/distributed/distributed_parts.h"
+#include "runtime/virtual/planning/communicator_record.h"
 
 namespace torchport::vdev {
 
@@ -91,6 +92,9 @@ class Library final : public c10d::Backend {
   c10d::ErrorType getError() override { return c10d::ErrorType::SUCCESS; }
   void abort() override { gloo_->abort(); }
   void shutdown() override { gloo_->shutdown(); }
+  void eagerConnectSingleDevice(at::Device device) override {
+    record_eager_communicator(*this, device.index());
+  }
 
   // NCCL splits a communicator without using the store. gloo's ranks have to meet in one, but not
   // in the given one: it carries the name of the new group, and each rank derives that name from
@@ -110,10 +114,12 @@ class Library final : public c10d::Backend {
 
   // Works issued from here on are combined into one work, which endCoalescing() returns.
   void startCoalescing() override {
+    record_coalescing(*this, true);
     coalescing_ = true;
     coalesced_.clear();
   }
   intrusive_ptr<Work> endCoalescing() override {
+    record_coalescing(*this, false);
     coalescing_ = false;
     return together(std::exchange(coalesced_, {}), c10d::OpType::COALESCED);
   }

@@ -100,6 +100,7 @@ std::string describe() {
         {"clock_rate", profile.clock_khz},
         {"memory_clock_rate", profile.memory_clock_khz},
         {"memory_bus_width", profile.memory_bus_bits}};
+    result["nvlink"] = profile.nvlink_bandwidth;  // 10^9 bytes a second, both directions
   }
   return result.dump();
 }

@@ -12,6 +12,7 @@
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/operators/workspaces_of_convolutions.h"
 #include "runtime/virtual/operators/workspaces_of_sorts.h"
+#include "runtime/virtual/operators/workspaces_of_sums.h"
 
 namespace torchport::vdev {
 
@@ -42,6 +43,19 @@ WorkspaceBlocks converted_for_reduction(const IValue* arguments) {
   const bool reads_halves = at::isReducedFloatingType(self.scalar_type()) && type == at::kFloat;
   if (type == self.scalar_type() || reads_halves) return {};
   return {bytes_for(self.numel(), type)};
+}
+
+// sum(self, dim, keepdim, dtype) and mean: what is converted, and the parts of sums over rows. Half
+// types are added up in float32.
+WorkspaceBlocks added_up(const IValue* arguments) {
+  WorkspaceBlocks blocks = converted_for_reduction<3>(arguments);
+  const Tensor& self = arguments[0].toTensor();
+  ScalarType type = type_of_sum(self, arguments[3]);
+  if (at::isReducedFloatingType(type)) type = at::kFloat;
+  const auto dims = arguments[1].isNone() ? c10::DimVector() : arguments[1].toDimVector();
+  for (const std::int64_t bytes : bytes_of_sum(self, dims, bytes_for(1, type)))
+    blocks.push_back(bytes);
+  return blocks;
 }
 
 // cumsum and cumprod in ReduceOps.cpp
@@ -203,7 +217,7 @@ const std::unordered_map<std::string_view, Workspace>& workspaces() {
       {"aten::ldexp.Tensor", &powers_of_two},
       {"aten::masked_scatter_", &bytes_of_masked_scatter},
       {"aten::masked_select", &bytes_of_selection},
-      {"aten::mean.dim", &converted_for_reduction<3>},
+      {"aten::mean.dim", &added_up},
       {"aten::median", &bytes_of_median},
       {"aten::mse_loss", &bytes_of_losses},
       {"aten::nanmedian", &bytes_of_median},
@@ -218,7 +232,7 @@ const std::unordered_map<std::string_view, Workspace>& workspaces() {
       {"aten::smooth_l1_loss", &bytes_of_losses},
       {"aten::sort.stable", &bytes_of_sort},
       {"aten::sort.values_stable", &bytes_of_sort},
-      {"aten::sum.dim_IntList", &converted_for_reduction<3>},
+      {"aten::sum.dim_IntList", &added_up},
       {"aten::unique_consecutive", &bytes_of_unique_consecutive},
   };
   return kWorkspaces;

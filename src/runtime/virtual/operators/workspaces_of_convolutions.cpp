@@ -6,8 +6,11 @@
 #include <ATen/core/Tensor.h>
 
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/operators/convolution_bounds.h"
 #include "runtime/virtual/operators/convolution_call.h"
 #include "runtime/virtual/operators/tf32.h"
+#include "runtime/virtual/planning/convolution_record.h"
+#include "runtime/virtual/planning/work_record.h"
 
 namespace torchport::vdev {
 
@@ -73,16 +76,42 @@ ConvolutionBlocks block_for(const ConvolutionCall& call, std::int64_t output) {
   return {elements * static_cast<std::int64_t>(call.input.element_size())};
 }
 
+// Convolutions of single channels are computed by kernels of PyTorch's own; those of large kernels
+// had cuDNN's workspace on an H100 (ConvNeXt's of 7 x 7).
+bool is_of_cudnn(const ConvolutionCall& call) {
+  constexpr std::int64_t kLargestOwn = 5;
+  return !call.is_depthwise() || call.weight.size(call.weight.dim() - 1) > kLargestOwn;
+}
+
+// Notes what a plan says of cuDNN.
+void note(const ConvolutionCall& call, std::int64_t output, bool is_gradient, int passes) {
+  const Tensor& input = call.input;
+  if (!records_work() || passes == 0 || !at::globalContext().userEnabledCuDNN() ||
+      input.dim() < 3 || input.numel() == 0 || call.weight.dim() != input.dim() ||
+      !is_of_cudnn(call))
+    return;
+  const ConvolutionBounds bounds = bounds_of(call, output);
+  const bool tries = at::globalContext().benchmarkCuDNN();
+  record_convolution(input.device().index(), bounds.copies, tries ? bounds.tried : 0, is_gradient,
+                     passes);
+}
+
 }  // namespace
 
 ConvolutionBlocks bytes_of_convolution(const IValue* arguments) {
   const ConvolutionCall call = convolution_of(arguments);
+  if (call.input.dim() < 3 || call.weight.dim() != call.input.dim()) return {};
+  const std::int64_t output = output_elements(call);
+  note(call, output, false, 1);
   if (!is_copied(call)) return {};
-  return block_for(call, output_elements(call));
+  return block_for(call, output);
 }
 
 ConvolutionBlocks bytes_of_convolution_gradient(const IValue* arguments) {
   const ConvolutionCall call = convolution_of_gradient(arguments);
+  constexpr std::size_t kMask = 10;
+  const auto mask = arguments[kMask].toBoolList();
+  note(call, arguments[0].toTensor().numel(), true, (mask.get(0) ? 1 : 0) + (mask.get(1) ? 1 : 0));
   if (!is_copied(call)) return {};
   return block_for(call, arguments[0].toTensor().numel());
 }
