@@ -52,8 +52,8 @@ class SharedBlocks {
   std::optional<std::size_t> pop_of_others();
 
   const std::size_t blocks_;
-  alignas(128) std::atomic<std::size_t> next_ = 0;  // the first block that nobody claimed
-  alignas(128) std::atomic<std::size_t> ended_by_guests_ = 0;
+  std::atomic<std::size_t> next_ = 0;  // the first block that nobody claimed
+  std::atomic<std::size_t> ended_by_guests_ = 0;
   std::vector<Share> shares_;
 };
 
