@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from collections import defaultdict
 from pathlib import Path
@@ -164,3 +165,24 @@ def test_a_kernel_that_was_not_built_for_checks_is_named(tmp_path: Path) -> None
     run = checked(tmp_path / "a")
     assert "torchport: the kernel k is not checked: build it again" in run.stderr
     assert run.returncode == 0
+
+
+CACHED = """
+import os, subprocess, sys
+import torch.utils.cpp_extension
+os.environ["CCACHE_DIR"] = "cache"
+subprocess.run(["ccache", "nvcc", "-c", "a.cu", "-o", sys.argv[1]], check=True)
+"""
+
+
+@pytest.mark.skipif(shutil.which("ccache") is None, reason="torch builds with ccache where it is")
+def test_ccache_tells_checked_objects_from_others(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text("__global__ void k(int* p) { p[threadIdx.x] = p[0]; }\n")
+    (tmp_path / "program.py").write_text(CACHED)
+    python = TORCHPORT.with_name("python")
+    command = [TORCHPORT, "run", "-q", "--", python, "program.py", "plain.o"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
+    run = checked(python, "program.py", "checked.o", folder=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert b"__tsan" not in (tmp_path / "plain.o").read_bytes()
+    assert b"__tsan" in (tmp_path / "checked.o").read_bytes()

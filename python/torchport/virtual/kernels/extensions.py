@@ -50,6 +50,18 @@ def set_environment() -> None:
     os.environ["PATH"] = os.pathsep.join([f"{home}/bin", os.environ.get("PATH", os.defpath)])
 
 
+def tell_ccache() -> None:
+    """torch compiles with ccache where it is, which knows an object by its words and headers.
+
+    Neither names the program that is nvcc, nor whether it checks kernels; files that ccache reads, too, do.
+    """
+    program = os.environ.get("TORCHPORT_PROGRAM", "")
+    checker = str(toolkit() / "lib64" / "libtorchport_cuda_check.so") if CHECKED else ""
+    before = os.environ.get("CCACHE_EXTRAFILES", "").split(os.pathsep)
+    files = [one for one in (*before, program, checker) if one]
+    os.environ["CCACHE_EXTRAFILES"] = os.pathsep.join(dict.fromkeys(files))
+
+
 def load_cuda(runtime: Path, mode: int = ctypes.RTLD_GLOBAL) -> ctypes.CDLL:
     """Loads CUDA's runtime, its driver and NVRTC, which are one library.
 
@@ -202,6 +214,7 @@ def _wrapped(extension: ModuleType, function: Any, cuda_argument: str) -> Any:
 def install(extension: ModuleType) -> None:
     """Changes torch.utils.cpp_extension, and what the processes find that it starts."""
     set_environment()
+    tell_ccache()
     _install_builder(extension)
     vars(extension).update(
         CUDA_HOME=str(toolkit()),
