@@ -114,7 +114,8 @@ std::string figures(const Device& device) {
                             "largest sum that PyTorch reserved (<code>max_memory_reserved</code>)");
   for (const Part& part : device.parts)
     html += figure(interval(part.least, part.most),
-                   fmt::format("estimated: {}; {}", escape(part.name), escape(part.why)));
+                   fmt::format("estimated: {}; {}{}", escape(part.name), escape(part.why),
+                               part.is_dispensable ? "; only where there is room" : ""));
   return html + figure(interval(device.least(), device.most()), "what the device must hold") +
          "</tbody></table>\n";
 }

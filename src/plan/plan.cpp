@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <numeric>
 #include <system_error>
 
 #include <nlohmann/json.hpp>
@@ -59,7 +58,8 @@ Timeline timeline_of(const nlohmann::json& told) {
 std::vector<Part> parts_of(const nlohmann::json& told) {
   std::vector<Part> parts;
   for (const auto& part : told)
-    parts.push_back({part.at("name"), part.at("least"), part.at("most"), part.at("why")});
+    parts.push_back({part.at("name"), part.at("least"), part.at("most"), part.at("why"),
+                     part.at("is_dispensable")});
   return parts;
 }
 
@@ -123,13 +123,21 @@ void add(Plan& plan, const nlohmann::json& told, const std::filesystem::path& fo
 }  // namespace
 
 std::uint64_t Device::least() const {
-  return std::accumulate(parts.begin(), parts.end(), reserved,
-                         [](std::uint64_t sum, const Part& part) { return sum + part.least; });
+  std::uint64_t sum = reserved;
+  for (const Part& part : parts) sum += part.is_dispensable ? 0 : part.least;
+  return sum;
 }
 
 std::uint64_t Device::most() const {
-  return std::accumulate(parts.begin(), parts.end(), reserved,
-                         [](std::uint64_t sum, const Part& part) { return sum + part.most; });
+  std::uint64_t sum = reserved;
+  for (const Part& part : parts) sum += part.is_dispensable ? 0 : part.most;
+  return sum;
+}
+
+std::uint64_t Device::most_with_room() const {
+  std::uint64_t sum = reserved;
+  for (const Part& part : parts) sum += part.most;
+  return sum;
 }
 
 bool Plan::ran_out() const {

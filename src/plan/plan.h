@@ -74,6 +74,8 @@ struct Part {
   std::uint64_t least = 0;
   std::uint64_t most = 0;
   std::string why;
+  // It is taken only where there is room: the program also runs without it.
+  bool is_dispensable = false;
 };
 
 struct Device {
@@ -87,9 +89,12 @@ struct Device {
   std::vector<Row> rows_when_it_ran_out{};  // at the first failure; the largest first
   std::vector<Part> parts{};                // beside what is reserved
 
-  // What the device must hold, in bytes: what is reserved with the parts beside it.
+  // What the device must hold, in bytes: what is reserved with the parts beside it, but for those
+  // that are dispensable.
   [[nodiscard]] std::uint64_t least() const;
   [[nodiscard]] std::uint64_t most() const;
+  // What it may hold where there is room.
+  [[nodiscard]] std::uint64_t most_with_room() const;
 };
 
 // What torch.cuda.memory._dump_snapshot() writes, of one process.

@@ -21,8 +21,10 @@ constexpr const char* kProcess = R"({
        {"holds": "activations", "line": "train.py:7", "module": "Net.layers.12.act", "bytes": 1024, "blocks": 1},
        {"holds": "parameters", "line": "train.py:3", "module": "", "bytes": 512, "blocks": 2}],
      "failures": [%FAILURES%],
-     "parts": [{"name": "the CUDA context", "least": 2048, "most": 3072, "why": "seen <here>"},
-               {"name": "NCCL", "least": 4096, "most": 16384, "why": "its buffers"}]},
+     "parts": [{"name": "the CUDA context", "least": 2048, "most": 3072, "why": "seen <here>", "is_dispensable": false},
+               {"name": "cuDNN", "least": 0, "most": 1048576, "why": "a bound", "is_dispensable": true},
+               {"name": "NCCL", "least": 4096, "most": 16384, "why": "its buffers",
+                "is_dispensable": false}]},
     {"device": "cuda:1", "allocated": 0, "reserved": 0, "held": 0, "rows": [], "failures": [],
      "parts": []}],
   "missing_values": [{"kind": "read", "operator": "aten::_local_scalar_dense", "line": "train.py:9", "count": 3}],
@@ -76,6 +78,10 @@ TEST_CASE("each estimated part is told apart, with its reason") {
   CHECK(text.find("2.00 KiB  to 3.00 KiB, the CUDA context: seen <here>\n") != std::string::npos);
   CHECK(text.find("4.00 KiB  to 16.00 KiB, NCCL: its buffers\n") != std::string::npos);
   CHECK(as_html(plan).find("estimated: the CUDA context; seen &lt;here&gt;") != std::string::npos);
+  // What is taken only where there is room is no reason not to fit.
+  CHECK(text.find("0 bytes  to 1024.00 KiB, cuDNN: a bound; only where there is room, not in the "
+                  "sum\n") != std::string::npos);
+  CHECK(plan.devices[0].most_with_room() == plan.devices[0].most() + 1048576);
   const std::string json = as_json(plan);
   CHECK(json.find(R"("why": "its buffers")") != std::string::npos);
   CHECK(json.find("\"process\": [\n        1054720,\n        1068032\n      ]") !=

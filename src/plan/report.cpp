@@ -66,8 +66,9 @@ std::string parts_text(const Device& device) {
   std::string text = fmt::format("  {:>12}  to {}, with what can only be estimated:\n",
                                  size_of(device.least()), size_of(device.most()));
   for (const Part& part : device.parts)
-    text += fmt::format("    {:>12}  to {}, {}: {}\n", size_of(part.least), size_of(part.most),
-                        part.name, part.why);
+    text += fmt::format("    {:>12}  to {}, {}: {}{}\n", size_of(part.least), size_of(part.most),
+                        part.name, part.why,
+                        part.is_dispensable ? "; only where there is room, not in the sum" : "");
   return text;
 }
 
@@ -165,8 +166,11 @@ nlohmann::json timeline_json(const Timeline& timeline) {
 nlohmann::json parts_json(const std::vector<Part>& list) {
   nlohmann::json parts = nlohmann::json::array();
   for (const Part& part : list)
-    parts.push_back(
-        {{"name", part.name}, {"least", part.least}, {"most", part.most}, {"why", part.why}});
+    parts.push_back({{"name", part.name},
+                     {"least", part.least},
+                     {"most", part.most},
+                     {"why", part.why},
+                     {"is_dispensable", part.is_dispensable}});
   return parts;
 }
 
@@ -181,6 +185,7 @@ nlohmann::json json_of(const Plan& plan) {
                        {"allocated", device.allocated},
                        {"reserved", device.reserved},
                        {"process", {device.least(), device.most()}},
+                       {"process_with_room", device.most_with_room()},
                        {"parts", parts_json(device.parts)},
                        {"rows", rows_json(device.rows)},
                        {"timeline", timeline_json(device.timeline)},

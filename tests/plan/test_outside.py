@@ -239,6 +239,8 @@ def test_what_cudnn_may_take_follows_from_the_layer(
     (tmp_path / "layer.py").write_text(CONVOLVES)
     (device,) = planned(tmp_path, "layer.py", *words.split())["devices"]
     assert parts(device).get(CUDNN) == (None if most is None else (0, most))
+    # The program also runs without it: no reason not to fit.
+    assert device["process_with_room"] == device["process"][1] + (most or 0)
 
 
 def test_a_limit_of_cudnn_is_the_most() -> None:

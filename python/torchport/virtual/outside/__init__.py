@@ -18,8 +18,17 @@ from torchport.virtual.outside import context, cudnn, nccl
 NEWEST_NCCL = (2, 30, 7)
 
 
-def _part(name: str, least: int, most: int, why: str) -> dict[str, Any]:
-    return {"name": name, "least": least, "most": most, "why": why}
+def _part(
+    name: str, least: int, most: int, why: str, is_dispensable: bool = False
+) -> dict[str, Any]:
+    """``is_dispensable``: it is taken only where there is room, and the program runs without it."""
+    return {
+        "name": name,
+        "least": least,
+        "most": most,
+        "why": why,
+        "is_dispensable": is_dispensable,
+    }
 
 
 def _world(communicators: list[dict[str, Any]]) -> int:
@@ -78,7 +87,7 @@ def _cudnn(torch: ModuleType, device: int) -> list[dict[str, Any]]:
     why = "as much as the largest convolution in each pass" + (
         " by any algorithm that benchmark may try" if tries else ""
     )
-    return [_part("more for cuDNN's workspaces", 0, most, why)]
+    return [_part("more for cuDNN's workspaces", 0, most, why, is_dispensable=True)]
 
 
 def parts(torch: ModuleType, about: dict[str, Any], device: int) -> list[dict[str, Any]]:

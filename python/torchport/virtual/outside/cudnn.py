@@ -3,6 +3,7 @@
 PyTorch allocates what the plan that cuDNN's heuristics name asks for, whatever its size; with
 ``torch.backends.cudnn.benchmark`` once as much as the largest plan that fits into the largest free block
 (aten/src/ATen/native/cudnn/Conv_v8.cpp). Which plans those are, and their workspaces, nobody publishes. The
+next plan is tried where there is no room, so that a program runs without them. The
 bound is a rule: each pass of a convolution (forward, the gradients of input and weight) may leave the
 workspace of the largest one behind, in a segment of its own. A workspace is input, weight and output once more
 (the layout of tensor cores), and with benchmark the largest of the algorithms (operators/convolution_bounds.h).
