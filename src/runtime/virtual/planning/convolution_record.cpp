@@ -18,21 +18,21 @@ struct Largest {
   int passes = 0;
 };
 
-struct Record {
+struct ConvolutionRecord {
   std::mutex mutex;
   // By device, and whether it is of gradients.
   std::map<std::pair<c10::DeviceIndex, bool>, Largest> largest;
 };
 
-Record& record() {
-  static auto* one = new Record();
+ConvolutionRecord& convolution_record() {
+  static auto* one = new ConvolutionRecord();
   return *one;
 }
 
 std::string json() {
-  const std::scoped_lock lock(record().mutex);
+  const std::scoped_lock lock(convolution_record().mutex);
   nlohmann::json all = nlohmann::json::array();
-  for (const auto& [key, one] : record().largest)
+  for (const auto& [key, one] : convolution_record().largest)
     all.push_back({{"device", key.first},
                    {"gradient", key.second},
                    {"copies", one.copies},
@@ -49,8 +49,8 @@ TORCH_LIBRARY_FRAGMENT(torchport, library) {
 
 void record_convolution(c10::DeviceIndex device, std::uint64_t copies, std::uint64_t tried,
                         bool is_gradient, int passes) {
-  const std::scoped_lock lock(record().mutex);
-  Largest& one = record().largest[{device, is_gradient}];
+  const std::scoped_lock lock(convolution_record().mutex);
+  Largest& one = convolution_record().largest[{device, is_gradient}];
   one.copies = std::max(one.copies, copies);
   one.tried = std::max(one.tried, tried);
   one.passes = std::max(one.passes, passes);
