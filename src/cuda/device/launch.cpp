@@ -78,10 +78,10 @@ Block& block_of_this_thread() {
 
 // A launch that workers take blocks of. Runner 0 is the thread that launches.
 struct Work {
-  Work(Launch& of, std::size_t blocks, std::size_t runners) : launch(of), shared(blocks, runners) {}
+  Work(Launch& of, std::size_t blocks, std::size_t runners) : shared(blocks, runners), launch(of) {}
 
-  Launch& launch;
   SharedBlocks shared;
+  Launch& launch;
   std::atomic<std::size_t> users = 0;  // workers that work on it
 
   void run(std::size_t runner) {
