@@ -78,6 +78,17 @@ TEST_CASE("nested blocks and f-strings end in a tree or in a syntax error") {
   }
 }
 
+// The sanitizer of leaks looks at what it leaves.
+TEST_CASE("a parse that takes too much memory is given up") {
+  ParseLimits limits;
+  limits.paths = ParseLimits::Paths::kGrammar;
+  limits.max_parser_bytes = 1;
+  const auto tree = Tree::parse(nested_blocks(99), limits);
+  REQUIRE(!tree.has_value());
+  CHECK(tree.error().code == base::ErrorCode::kBudget);
+  CHECK(tree.error().message.find("takes more than") != std::string::npos);
+}
+
 TEST_CASE("parents, siblings and fields") {
   const auto tree = Tree::parse("f(a, # why\n  key=b)\n");
   REQUIRE(tree.has_value());

@@ -227,6 +227,7 @@ class TreeParse {
     options.payload = &budget_;
     options.progress_callback = &exceeded;
     const TSTree* parsed = ts_parser_parse_with_options(parser, nullptr, reader, options);
+    if (parsed == nullptr) ts_parser_reset(parser);  // the grammar's scanner has memory of its own
     if (parsed == nullptr || input.is_late) return give_up();
     clear(tree);
     TreeBuilder builder(tree, view);
