@@ -32,10 +32,16 @@ def answers(folder: Path, *flags: str, program: Path = PROGRAM) -> tuple[str, st
     return done.stdout, rewritten.read_text()
 
 
-def test_phases_and_fibers_agree(tmp_path: Path) -> None:
-    in_phases, split = answers(tmp_path / "phases")
-    on_fibers, whole = answers(tmp_path / "fibers", "-G")
+def same_answers(folder: Path, *flags: str, program: Path = PROGRAM) -> tuple[str, str, str]:
+    """What the program prints in phases, which is what it prints on fibers; and both texts for the compiler."""
+    in_phases, split = answers(folder / "phases", *flags, program=program)
+    on_fibers, whole = answers(folder / "fibers", *flags, "-G", program=program)
     assert in_phases == on_fibers
+    return in_phases, split, whole
+
+
+def test_phases_and_fibers_agree(tmp_path: Path) -> None:
+    in_phases, split, whole = same_answers(tmp_path)
     assert len(in_phases.splitlines()) == 11
     assert split.count("run_kernel_in_phases<torchport_kernel>(") == 7
     assert whole.count("run_kernel_in_phases<torchport_kernel>(") == 0
@@ -43,17 +49,13 @@ def test_phases_and_fibers_agree(tmp_path: Path) -> None:
 
 def test_what_only_looks_like_phases_is_right(tmp_path: Path) -> None:
     program = PROGRAM.with_name("phases_hard.cu")
-    in_phases, _ = answers(tmp_path / "phases", "-w", program=program)
-    on_fibers, _ = answers(tmp_path / "fibers", "-w", "-G", program=program)
-    assert in_phases == on_fibers
+    in_phases, _, _ = same_answers(tmp_path, "-w", program=program)
     assert in_phases.count("cudaSuccess") == 11
 
 
 def test_lanes_give_each_other_the_same_values_in_phases(tmp_path: Path) -> None:
     program = PROGRAM.with_name("phases_lanes.cu")
-    in_phases, split = answers(tmp_path / "phases", program=program)
-    on_fibers, whole = answers(tmp_path / "fibers", "-G", program=program)
-    assert in_phases == on_fibers
+    in_phases, split, whole = same_answers(tmp_path, program=program)
     assert in_phases.count("cudaSuccess") == 20
     assert split.count("run_kernel_in_phases<torchport_kernel>(") == 9
     assert whole.count("run_kernel_in_phases<torchport_kernel>(") == 0
@@ -61,9 +63,7 @@ def test_lanes_give_each_other_the_same_values_in_phases(tmp_path: Path) -> None
 
 def test_conditions_that_bound_a_row_let_the_same_threads_pass(tmp_path: Path) -> None:
     program = PROGRAM.with_name("phases_bounds.cu")
-    in_phases, split = answers(tmp_path / "phases", "-w", program=program)
-    on_fibers, _ = answers(tmp_path / "fibers", "-w", "-G", program=program)
-    assert in_phases == on_fibers
+    in_phases, split, _ = same_answers(tmp_path, "-w", program=program)
     assert in_phases.count("cudaSuccess") == 594
     for bound in (
         "<unsigned>(blockDim.x, n)",
@@ -78,8 +78,6 @@ def test_conditions_that_bound_a_row_let_the_same_threads_pass(tmp_path: Path) -
 def test_generated_kernels_give_the_same_numbers(tmp_path: Path, seed: int) -> None:
     program = tmp_path / f"generated_{seed}.cu"
     program.write_text(generated_program(seed, 12))
-    in_phases, split = answers(tmp_path / "phases", "-w", program=program)
-    on_fibers, _ = answers(tmp_path / "fibers", "-w", "-G", program=program)
-    assert in_phases == on_fibers
+    in_phases, split, _ = same_answers(tmp_path, "-w", program=program)
     assert in_phases.count("cudaSuccess") == 60
     assert split.count("run_kernel_in_phases<torchport_kernel>(") > 3

@@ -1,7 +1,6 @@
 // What a checked kernel does with memory.
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include <fmt/format.h>
 

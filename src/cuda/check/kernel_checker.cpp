@@ -1,6 +1,5 @@
 #include "cuda/check/kernel_checker.h"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 

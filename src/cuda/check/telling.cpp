@@ -1,6 +1,5 @@
 // Findings that are known now, and their words.
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>

@@ -1,8 +1,6 @@
 #include "cuda/device/block.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -46,6 +44,7 @@ class DenormalsFlushed {
   unsigned before_;
 #endif
 };
+
 }  // namespace
 
 Checker* checker() {

@@ -1,6 +1,5 @@
 // Where the threads of a block wait for each other: barriers, and the lanes of warps.
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <vector>
 

@@ -51,7 +51,8 @@ inline void* pointer(CUdeviceptr data) {
   return reinterpret_cast<void*>(data);
 }
 
-// The function of a name that is exported, with the latest version of it; null if there is none.
+// The function of a name that is exported, in the latest form that it has in a release of CUDA
+// (12050: 12.5); null if there is none.
 void* exported(const char* name, int version);
 
 }  // namespace torchport::cuda

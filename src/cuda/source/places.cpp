@@ -62,8 +62,7 @@ bool Places::is_other(std::size_t i) const {
 }
 
 bool Places::is_declared(std::size_t i) const {
-  if (i < 2 || is(i + 1, ".") || is(i - 1, ".") || is(i - 1, ":")) return false;
-  if (is(i - 1, ">") && is(i - 2, "-")) return false;
+  if (i < 2 || is(i + 1, ".") || is(i - 1, ":") || is_member(i)) return false;
   if (is_other(i)) return true;
   static constexpr std::array<std::string_view, 7> kBehind{",", ";", "=", "(", "{", "[", ")"};
   if (!is_one_of(word(i + 1), kBehind)) return false;
