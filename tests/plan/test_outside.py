@@ -179,6 +179,28 @@ def test_communicators_are_those_that_were_made(
         assert most == device["reserved"] + context_of_it[1] + sum(b for _, b in own.values())
 
 
+DATA_PARALLEL = """
+import torch
+net = torch.nn.Sequential(*(torch.nn.Linear(1024, 1024, bias=False) for _ in range(4))).cuda()
+net = torch.nn.DataParallel(net, device_ids=[0, 1])
+net(torch.zeros(64, 1024)).sum().backward()
+print(torch.cuda.max_memory_reserved(0) >> 20)
+"""
+
+
+def test_devices_of_one_process_communicate_too(tmp_path: Path) -> None:
+    (tmp_path / "parallel.py").write_text(DATA_PARALLEL)
+    first, second = planned(tmp_path, "--devices", "cuda:2", "parallel.py")["devices"]
+    for device in (first, second):
+        assert "NCCL's buffers and kernels for a communicator of 2 ranks" in parts(device)
+    held = {row["holds"]: row["bytes"] for row in second["rows"]}
+    assert held["communication"] >= 16 * MIB  # the copy of the model
+    computed = torchport(
+        *("run", "--devices", "cuda:2", "--profile", "h100-80g", "parallel.py"), folder=tmp_path
+    )
+    assert int(computed.stdout.split()[-1]) == first["reserved"] // MIB
+
+
 def test_groups_of_gloo_take_nothing_of_the_device(tmp_path: Path) -> None:
     (tmp_path / "ranks.py").write_text(
         "import torch, torch.distributed as dist\n"

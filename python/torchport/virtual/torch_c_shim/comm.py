@@ -1,45 +1,53 @@
-"""Copies between devices, for torch.nn.parallel.comm and DataParallel."""
+"""Copies between devices, for torch.nn.parallel.comm and DataParallel.
+
+What joins and spreads tensors is in src/runtime/virtual/distributed/one_process.cpp.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
 from typing import Any
+
+from torchport.virtual.torch_c_shim._native import ops
 
 KINDS = ("cuda",)
 
 
 def bindings(torch: ModuleType) -> dict[str, Any]:
-    def place(index: int) -> Any:
-        return torch.device("cpu") if index < 0 else torch.device("cuda", index)
-
     def broadcast(tensor: Any, devices: Sequence[int]) -> list[Any]:
-        return [tensor.to(place(index)) for index in devices]
+        return list(ops().broadcast_over(tensor, list(devices)))
 
     def broadcast_out(tensor: Any, outs: Sequence[Any]) -> Sequence[Any]:
-        for i, out in enumerate(outs):
-            if not out.is_cuda:
-                raise RuntimeError(
-                    "Expected all output tensors to be CUDA tensors, but output tensor at index "
-                    f"{i} is on {out.device}"
-                )
-            if out.shape != tensor.shape:
-                raise RuntimeError(
-                    f"Expected all output tensors to have same shape as the source tensor "
-                    f"{list(tensor.shape)}, but output tensor at index {i} has shape {list(out.shape)}"
-                )
-            out.copy_(tensor, non_blocking=True)
+        ops().broadcast_to(tensor, list(outs))
         return outs
 
     def broadcast_coalesced(
         tensors: Sequence[Any], devices: Sequence[int], buffer_size: int
     ) -> list[list[Any]]:
-        if not all(t.is_cuda and t.get_device() == devices[0] for t in tensors):
+        tensors = list(tensors)
+        if not tensors:
+            return [[] for _ in devices]
+        count = len(tensors)
+        copies = ops().broadcast_coalesced(tensors, list(devices), buffer_size)
+        rows = [list(copies[i : i + count]) for i in range(count, len(copies), count)]
+        return [tensors, *rows]
+
+    def on_stream(
+        streams: Sequence[Any] | None, index: int, device: int
+    ) -> AbstractContextManager[Any]:
+        stream = streams[index] if streams is not None and index < len(streams) else None
+        if stream is None:
+            return nullcontext()
+        if stream.device.index != device:
             raise RuntimeError(
-                f"All tensors must be on devices[0]: {devices[0]}",
+                f"Expected the device associated with the stream at index {index} (was "
+                f"{stream.device.index}) to match the device supplied at that index (expected "
+                f"{device})"
             )
-        copies = [[t.to(place(i), copy=True) for t in tensors] for i in devices[1:]]
-        return [list(tensors), *copies]
+        chosen: AbstractContextManager[Any] = torch.cuda.stream(stream)
+        return chosen
 
     def scatter(
         tensor: Any,
@@ -55,44 +63,32 @@ def bindings(torch: ModuleType) -> dict[str, Any]:
                 f"Expected devices and chunk_sizes to be of same length, but got len(devices) = "
                 f"{len(devices)} and len(chunk_sizes) = {len(chunk_sizes)}"
             )
-        parts = (
+        parts = list(
             tensor.chunk(len(devices), dim)
             if chunk_sizes is None
             else tensor.split_with_sizes(chunk_sizes, dim)
         )
-        return [
-            part.to(place(index), non_blocking=True)
-            for part, index in zip(parts, devices, strict=False)
-        ]
+        for i, (part, index) in enumerate(zip(parts, devices, strict=False)):
+            if part.device == torch.device("cuda", index):
+                continue
+            with on_stream(streams, i, index):
+                parts[i] = part.to(torch.device("cuda", index), non_blocking=True)
+        return parts
 
     def scatter_out(
         tensor: Any, outs: Sequence[Any], dim: int, streams: Sequence[Any] | None
     ) -> Sequence[Any]:
         parts = tensor.split_with_sizes([out.size(dim) for out in outs], dim)
-        for out, part in zip(outs, parts, strict=True):
-            out.copy_(part, non_blocking=True)
+        for i, (out, part) in enumerate(zip(outs, parts, strict=True)):
+            with on_stream(streams, i, out.device.index):
+                out.copy_(part, non_blocking=True)
         return outs
 
-    def check_sources(tensors: Sequence[Any]) -> None:
-        if not tensors:
-            raise RuntimeError("Expected at least one tensor to gather from")
-        for i, tensor in enumerate(tensors):
-            if not tensor.is_cuda:
-                raise RuntimeError(
-                    "Expected all input tensors to be CUDA tensors, but tensor at index "
-                    f"{i} is on {tensor.device}"
-                )
-
     def gather(tensors: Sequence[Any], dim: int, destination: int | None) -> Any:
-        check_sources(tensors)
-        if destination is None:
-            destination = torch.cuda.current_device()
-        target = place(destination)
-        return torch.cat([t.to(target, non_blocking=True) for t in tensors], dim)
+        return ops().gather_on(list(tensors), dim, destination)
 
     def gather_out(tensors: Sequence[Any], out: Any, dim: int) -> Any:
-        check_sources(tensors)
-        torch.cat([t.to(out.device, non_blocking=True) for t in tensors], dim, out=out)
+        ops().gather_into(list(tensors), out, dim)
         return out
 
     return {

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <set>
 #include <tuple>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 #include <torch/library.h>
@@ -49,6 +50,13 @@ class CommunicatorRecord {
     add(backend, device, -1, false, false);
   }
 
+  void add(const std::vector<c10::DeviceIndex>& devices) {
+    const std::scoped_lock lock(mutex_);
+    const void* group = &*of_process_.insert(devices).first;
+    for (const c10::DeviceIndex device : devices)
+      communicators_[{group, device, -1}] = {"nccl", static_cast<int>(devices.size()), false, true};
+  }
+
   void coalesce(const c10d::Backend& backend, bool begins) {
     const std::scoped_lock lock(mutex_);
     if (begins)
@@ -71,9 +79,10 @@ class CommunicatorRecord {
 
  private:
   std::mutex mutex_;
-  // By backend, device, and the other rank of a communicator of two. A backend that was destroyed
-  // stays: its communicator was there.
+  // By backend (or list of devices), device, and the other rank of a communicator of two. A backend
+  // that was destroyed stays: its communicator was there.
   std::map<std::tuple<const void*, c10::DeviceIndex, int>, Communicator> communicators_;
+  std::set<std::vector<c10::DeviceIndex>> of_process_;  // a set moves no member
   std::set<const void*> eager_;
   std::set<const void*> coalescing_;
 };
@@ -90,6 +99,10 @@ void record_communicator(const c10d::Backend& backend, c10::DeviceIndex device,
                          operation.find("recv_any_source") != std::string::npos ||
                          operation == "c10d::gather_" || operation == "c10d::scatter_";
   CommunicatorRecord::get().add(backend, device, peer, is_direct, !is_direct);
+}
+
+void record_communicator_of_process(const std::vector<c10::DeviceIndex>& devices) {
+  CommunicatorRecord::get().add(devices);
 }
 
 void record_eager_communicator(const c10d::Backend& backend, c10::DeviceIndex device) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <c10/core/Device.h>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
@@ -18,6 +19,10 @@ namespace torchport::vdev {
 // receive, else -1. Thread safe, as all functions here.
 void record_communicator(const c10d::Backend& backend, c10::DeviceIndex device,
                          const std::string& operation, int peer);
+
+// The process runs a collective of torch.cuda.nccl over its devices, which has a communicator for
+// each list of them.
+void record_communicator_of_process(const std::vector<c10::DeviceIndex>& devices);
 
 // The backend makes its communicator before the first collective.
 void record_eager_communicator(const c10d::Backend& backend, c10::DeviceIndex device);
