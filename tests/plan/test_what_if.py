@@ -29,10 +29,11 @@ class Net(nn.Module):
         for block in self.blocks:
             x = checkpoint(block, x, use_reentrant=False) if "checkpointing" in does else block(x)
         return self.head(x)
-net = Net().cuda()
 kind = torch.bfloat16 if "bfloat16" in does else torch.float32
-net.to(kind)
-if "shard" in does:
+net = Net().to(kind)
+if "shard" not in does:
+    net.cuda()
+if "shard" in does:  # which moves one module after the other
     from torch.distributed.fsdp import fully_shard
     torch.distributed.init_process_group("nccl")
     for block in net.blocks:
@@ -93,6 +94,72 @@ def test_sharding_is_that_of_the_programs_own(program: Path) -> None:
     assert own.returncode == 0, own.stderr
     found = allocated(tried["shard:4"]["plan"])
     assert found == allocated(json.loads(own.stdout)) < allocated(tried["as it is"]["plan"])
+
+
+# A model of 512 MiB, of which blocks of 32 MiB and a head are sharded.
+LARGE = """
+import copy, sys, torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(nn.Linear(2048, 4096) for _ in range(15))
+        self.head = nn.Linear(2048, 4096)
+        self.register_buffer("scale", torch.ones(1))
+    def forward(self, x):
+        for block in self.blocks:
+            x = x + block(x)[..., :2048]
+        return self.head(x) * self.scale
+{begins}
+optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+x = torch.zeros(2, 2048, device=next(net.parameters()).device, dtype=net.head.weight.dtype)
+for _ in range(2):
+    net(x).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+{ends}
+"""
+
+
+@pytest.mark.parametrize(
+    "begins",
+    [
+        "net = Net(); net.head.to('cuda'); net.to(device='cuda')",
+        "net = Net().to('cuda', torch.float64).bfloat16()",
+        "with torch.device('meta'): net = Net()\nnet = net.to_empty(device='cuda')",
+        "net = Net().cuda(); net.load_state_dict(Net().state_dict())\n"
+        "assert next(net.parameters()).is_cuda and net.scale.item() == 1",
+    ],
+)
+def test_a_sharded_model_is_at_no_time_on_a_device_as_a_whole(tmp_path: Path, begins: str) -> None:
+    kind = "bfloat16" if "bfloat16" in begins else "float32"
+    own = (
+        "from torch.distributed.fsdp import fully_shard\n"
+        f"torch.distributed.init_process_group('nccl')\nnet = Net().to(torch.{kind})\n"
+        "for module in [*net.blocks, net]: fully_shard(module)"
+    )
+    for name, text in (("tried.py", begins), ("own.py", own)):
+        (tmp_path / name).write_text(LARGE.replace("{begins}", text).replace("{ends}", ""))
+    tried = trials("--what-if", "shard:8", "--devices", "cuda:1", tmp_path / "tried.py")
+    whole = (512 << 20) // (2 if kind == "bfloat16" else 1)
+    assert allocated(tried["as it is"]["plan"]) > whole
+    run = torchport("plan", *PROFILE, "--devices", "cuda:1", "--ranks", "8", tmp_path / "own.py")
+    assert run.returncode == 0, run.stderr
+    (device,) = json.loads(run.stdout)["devices"]
+    (found,) = tried["shard:8"]["plan"]["devices"]
+    assert found["allocated"] == device["allocated"] < whole
+    assert found["reserved"] == device["reserved"]
+
+
+@pytest.mark.parametrize(
+    "ends",
+    ["other = Net().cuda(); other.head(x)", "average = copy.deepcopy(Net().cuda())"],
+)
+def test_a_model_that_is_not_sharded_counts_as_a_whole(tmp_path: Path, ends: str) -> None:
+    program = tmp_path / "large.py"
+    program.write_text(LARGE.replace("{begins}", "net = Net().cuda()").replace("{ends}", ends))
+    tried = trials("--what-if", "shard:8", "--devices", "cuda:1", program)
+    assert allocated(tried["shard:8"]["plan"]) > 512 << 20
 
 
 def test_other_devices_stand_in_the_same_table(program: Path) -> None:

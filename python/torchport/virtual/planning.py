@@ -234,6 +234,7 @@ def start(torch: ModuleType) -> None:
         target = Path(os.environ[FILE])
         target = target.with_name(f"{target.stem}.{os.getpid()}.json")
         modules.mark_gradients()
+        changes.end()
         recorded = _recorded(torch, modules.names) | {
             "seconds": time.monotonic() - began,
             "ended_by": ended_by,

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from types import ModuleType
 from typing import Any
 
-from torchport.virtual import alike_ranks
+from torchport.virtual.planning_sharding import Sharding
 
 VARIABLE = "TORCHPORT_CHANGES"
 OPTIMIZERS = {"sgd": "SGD", "adafactor": "Adafactor"}
@@ -45,6 +45,7 @@ class Changes:
         self.applied = dict.fromkeys(names, 0)
         self.seen: set[int] = set()
         self.depth = 0
+        self.sharding = Sharding(torch, blocks) if "shard" in names else None
 
     # What is asked by the hooks.
 
@@ -57,14 +58,17 @@ class Changes:
             return
         if "bfloat16" in self.names:
             self._to_bfloat16(root)
-        if "shard" in self.names:
-            self._shard(root)
+        if self.sharding is not None:
+            self.sharding.shard(root)
+            self.applied["shard"] += 1
         if "checkpointing" in self.names:
             for block in list(blocks([root], self.torch)):
                 self._checkpoint(block)
 
     def call(self, call: Any, module: Any, args: Any, kwargs: Any) -> Any:
         """Calls a module that no other module called."""
+        for one in self.sharding.beside(module) if self.sharding is not None else []:
+            self.model(one)
         self.model(module)
         with ExitStack() as stack:
             if "autocast" in self.names:
@@ -74,6 +78,11 @@ class Changes:
             if "bfloat16" in self.names and next(module.parameters(), None) is not None:
                 args, kwargs = self._cast(args), self._cast(kwargs)
             return call(module, *args, **kwargs)
+
+    def end(self) -> None:
+        """Before the report."""
+        if self.sharding is not None:
+            self.sharding.settle_all()
 
     # The changes.
 
@@ -94,8 +103,13 @@ class Changes:
     def _to_bfloat16(self, root: Any) -> None:
         for tensor in [*root.parameters(), *root.buffers()]:
             if tensor.is_floating_point() and tensor.dtype != self.torch.bfloat16:
-                tensor.data = tensor.data.to(self.torch.bfloat16)
+                tensor.data = self._cast_data(tensor.data)
                 self.applied["bfloat16"] += 1
+
+    def _cast_data(self, data: Any) -> Any:
+        if self.sharding is not None and self.sharding.is_uncharged(data):
+            return self.sharding.uncharged(data, data.device, self.torch.bfloat16)
+        return data.to(self.torch.bfloat16)
 
     def _cast(self, value: Any) -> Any:
         if isinstance(value, self.torch.Tensor):
@@ -105,23 +119,6 @@ class Changes:
         if type(value) in (list, tuple):
             return type(value)(self._cast(one) for one in value)
         return value
-
-    def _shard(self, root: Any) -> None:
-        import torch.distributed as dist
-        from torch.distributed.fsdp import fully_shard
-
-        if not dist.is_initialized():
-            size = int(os.environ[alike_ranks.VARIABLE])
-            store = dist.HashStore()  # type: ignore[attr-defined]
-            dist.init_process_group("nccl", store=store, rank=0, world_size=size)
-        elif not self.applied["shard"]:
-            raise RuntimeError(
-                "torchport: the program is distributed by itself: plan it with --ranks"
-            )
-        for block in list(blocks([root], self.torch)):
-            fully_shard(block)
-        fully_shard(root)
-        self.applied["shard"] += 1
 
     # Optimizers.
 
@@ -222,4 +219,6 @@ def start(torch: ModuleType) -> Changes:
     if changes.names:
         _change_calls(changes, torch)
         _change_optimizers(changes, torch)
+    if changes.sharding is not None:
+        changes.sharding.watch_moves()
     return changes

@@ -91,6 +91,16 @@ c10::DataPtr phantom_memory(c10::DeviceIndex device, std::uint64_t address, std:
           c10::Device(c10::DeviceType::CPU)};
 }
 
+c10::DataPtr phantom_memory_of_no_block(std::uint64_t bytes) {
+  static char* window = reserve(kWindow);
+  static std::atomic<std::uint64_t> next{0};
+  // Blocks have addresses of their own, as multiples of 512 bytes.
+  const std::uint64_t size = (bytes + 511) / 512 * 512;
+  std::uint64_t place = next.fetch_add(size) % kWindow;
+  if (place + size > kWindow) place = 0;
+  return {window + place, window + place, &release, c10::Device(c10::DeviceType::CPU)};
+}
+
 bool is_phantom(const c10::DataPtr& memory) {
   return memory.get_deleter() == &release;
 }

@@ -26,6 +26,9 @@ namespace torchport::vdev {
 [[nodiscard]] c10::DataPtr phantom_memory(c10::DeviceIndex device, std::uint64_t address,
                                           std::uint64_t bytes);
 
+// Such memory that no block of a device has.
+[[nodiscard]] c10::DataPtr phantom_memory_of_no_block(std::uint64_t bytes);
+
 // Whether memory of the CPU's allocator type is such a block.
 [[nodiscard]] bool is_phantom(const c10::DataPtr& memory);
 

@@ -3,10 +3,14 @@
 #include <string>
 #include <vector>
 
+#include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/empty_strided.h>
+#include <c10/core/CPUAllocator.h>
 #include <nlohmann/json.hpp>
 #include <torch/library.h>
 
+#include "runtime/virtual/core/phantom.h"
 #include "runtime/virtual/core/pinned.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/storage.h"
@@ -46,6 +50,35 @@ at::Tensor adopt_tensor(const at::Tensor& cpu, std::int64_t device, bool charged
   return result;
 }
 
+// Makes what `tensor` would be on a device without data, in no account: for what is to be there
+// later. Values of small tensors are copied; those of the meta device are not set.
+at::Tensor uncharged_like(const at::Tensor& tensor, at::ScalarType type, std::int64_t device) {
+  const caffe2::TypeMeta meta = c10::scalarTypeToTypeMeta(type);
+  const std::size_t bytes =
+      at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), meta.itemsize());
+  const auto options = at::TensorOptions(c10::kCPU).dtype(type);
+  if (!drops_data(bytes)) {
+    at::Tensor host = at::empty_strided(tensor.sizes(), tensor.strides(), options);
+    if (!tensor.is_meta()) host.copy_(tensor.detach());
+    return adopt_tensor(host, device, /*charged=*/false);
+  }
+  c10::Storage memory(c10::make_intrusive<c10::StorageImpl>(
+      c10::StorageImpl::use_byte_size_t(), static_cast<std::int64_t>(bytes),
+      phantom_memory_of_no_block(bytes), c10::GetCPUAllocator(), true));
+  at::Tensor result = at::detail::make_tensor<c10::TensorImpl>(
+      adopt(memory, static_cast<c10::DeviceIndex>(device < 0 ? current_device() : device),
+            /*charged=*/false),
+      c10::DispatchKeySet(Runtime::get().kind().dense), meta);
+  result.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), tensor.strides());
+  return result;
+}
+
+// Whether the memory of a tensor on a device is in its account.
+bool is_charged(const at::Tensor& tensor) {
+  return is_virtual(tensor.device()) &&
+         block_address(*tensor.storage().unsafeGetStorageImpl()) != 0;
+}
+
 nlohmann::json json_of(const device::Stat& stat) {
   return {{"current", stat.current},
           {"peak", stat.peak},
@@ -78,6 +111,9 @@ TORCH_LIBRARY_FRAGMENT(torchport, library) {
   library.def("twin(Tensor tensor) -> Tensor", &twin);
   library.def("follow(Tensor tensor) -> ()", &follow);
   library.def("adopt(Tensor cpu, int device, bool charged) -> Tensor", &adopt_tensor);
+  library.def("uncharged_like(Tensor tensor, ScalarType dtype, int device) -> Tensor",
+              &uncharged_like);
+  library.def("is_charged(Tensor tensor) -> bool", &is_charged);
   library.def("host_memory_stats() -> str", &host_memory_stats);
   library.def("reset_host_memory(bool peak) -> ()", &reset_pinned_stats);
   library.def("visible_devices() -> int[]", &visible_devices);
