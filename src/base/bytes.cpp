@@ -15,7 +15,7 @@ namespace {
 constexpr std::array<std::string_view, 5> kUnits{"bytes", "KiB", "MiB", "GiB", "TiB"};
 
 std::string in_unit(std::uint64_t bytes, std::size_t unit, int decimals) {
-  if (unit == 0) return fmt::format("{} bytes", bytes);
+  if (unit == 0) return fmt::format("{} byte{}", bytes, bytes == 1 ? "" : "s");
   const auto one = static_cast<double>(std::uint64_t{1} << (10 * unit));
   return fmt::format("{:.{}f} {}", static_cast<double>(bytes) / one, decimals, kUnits.at(unit));
 }

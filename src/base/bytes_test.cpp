@@ -10,6 +10,7 @@ constexpr std::uint64_t kGiB = 1024 * kMiB;
 
 TEST_CASE("sizes as people read them") {
   CHECK(format_bytes(0) == "0 bytes");
+  CHECK(format_bytes(1) == "1 byte");
   CHECK(format_bytes(1023) == "1023 bytes");
   CHECK(format_bytes(kKiB) == "1.0 KiB");
   CHECK(format_bytes(kGiB) == "1.0 GiB");

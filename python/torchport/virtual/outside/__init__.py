@@ -12,10 +12,12 @@ from types import ModuleType
 from typing import Any
 
 from torchport._releases import CUDABuild
+from torchport.virtual import alike_ranks
 from torchport.virtual.outside import context, cudnn, nccl
 
 # Where the table of releases has no version of NCCL.
 NEWEST_NCCL = (2, 30, 7)
+MOST_DEVICES = 8  # of a machine, unless it is told to have more
 
 
 def _part(
@@ -38,14 +40,22 @@ def _world(communicators: list[dict[str, Any]]) -> int:
     return max([1, *seen, int(told) if told.isdecimal() else 1])
 
 
+def _devices_of_machine(about: dict[str, Any]) -> int:
+    told = os.environ.get("LOCAL_WORLD_SIZE", "")
+    if told.isdecimal():
+        return int(told)
+    # A program that is sharded for a trial has one device, and stands for ranks on one machine.
+    ranks = int(os.environ.get(alike_ranks.VARIABLE, "1"))
+    return max(about["count"], min(ranks, MOST_DEVICES))
+
+
 def _machine(about: dict[str, Any]) -> nccl.Machine:
     profile = about["profile"]
-    told = os.environ.get("LOCAL_WORLD_SIZE", "")
     return nccl.Machine(
         (profile["major"], profile["minor"]),
         about["nvlink"],
         about["nvlink"] >= 900 or "SXM" in profile["name"],
-        int(told) if told.isdecimal() else about["count"],
+        _devices_of_machine(about),
     )
 
 
