@@ -126,7 +126,7 @@ void check_slow_convolution(const IValue* arguments) {
 
 // As check_input_same_type_as_parameters in aten/src/ATen/native/Convolution.cpp. Python shows
 // CUDAFloatType as torch.cuda.FloatTensor.
-void check_convolution(const IValue* arguments) {
+void check_devices_of_convolution(const IValue* arguments) {
   const at::Tensor& input = arguments[0].toTensor();
   const at::Tensor& weight = arguments[1].toTensor();
   if (Runtime::get().description().checked_as == "CUDA") check_slow_convolution(arguments);
@@ -244,7 +244,7 @@ void DeviceCheck::check(const IValue* arguments) const {
       return;
     }
     case Rule::kConvolution:
-      return check_convolution(arguments);
+      return check_devices_of_convolution(arguments);
     case Rule::kMaskedFill: {
       const at::Tensor& self = arguments[0].toTensor();
       const at::Tensor& mask = arguments[1].toTensor();

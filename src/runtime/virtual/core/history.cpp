@@ -28,7 +28,7 @@ struct Entry {
   Traceback traceback;
 };
 
-struct Record {
+struct HistoryOfDevice {
   std::deque<Entry> events;
   std::uint64_t dropped = 0;  // older events than those, which were too many
   std::unordered_map<std::uint64_t, Traceback> live;
@@ -37,7 +37,7 @@ struct Record {
 struct State {
   std::mutex mutex;
   HistoryOptions options;
-  std::vector<Record> records;  // per device
+  std::vector<HistoryOfDevice> records;  // per device
 };
 
 State& state() {
@@ -58,7 +58,7 @@ std::int64_t now() {
 void note(std::size_t device, const MemoryEvent& event) {
   State& all = state();
   const std::lock_guard<std::mutex> lock(all.mutex);
-  Record& record = all.records[device];
+  HistoryOfDevice& record = all.records[device];
   if (event.action == MemoryAction::kAlloc && here != nullptr) record.live[event.address] = here;
   Traceback traceback = here;
   const auto freed = record.live.find(event.address);
@@ -164,7 +164,7 @@ void record_history(const HistoryOptions& options) {
     state().records.resize(static_cast<std::size_t>(count));
     // As recordHistory() of the real allocator: the trace goes, the lines of what is in use stay.
     if (options.clear || !options.on) {
-      for (Record& record : state().records) record.events.clear(), record.dropped = 0;
+      for (HistoryOfDevice& record : state().records) record.events.clear(), record.dropped = 0;
     }
   }
   cpp_wanted = options.cpp;
@@ -190,7 +190,7 @@ HistoryScope::~HistoryScope() {
 }
 
 std::string history_of(c10::DeviceIndex device) {
-  Record copy;
+  HistoryOfDevice copy;
   {
     const std::lock_guard<std::mutex> lock(state().mutex);
     const auto index = static_cast<std::uint8_t>(device);

@@ -18,7 +18,7 @@ namespace torchport::vdev {
 
 namespace {
 
-constexpr std::size_t kAlignment = 512;  // of blocks, too
+constexpr std::size_t kBlockAlignment = 512;  // of blocks, too
 
 struct FreeOfHost {
   void operator()(char* data) const { std::free(data); }  // NOLINT(cppcoreguidelines-no-malloc)
@@ -103,7 +103,7 @@ void make_segment(c10::DeviceIndex device, std::uint64_t address) {
     const std::lock_guard lock(segments.mutex);
     if (segments.all.contains({device, view.address})) return;  // it has grown since
     // NOLINTNEXTLINE(cppcoreguidelines-no-malloc): the rest of a segment is not touched
-    auto* data = static_cast<char*>(std::aligned_alloc(kAlignment, view.size));
+    auto* data = static_cast<char*>(std::aligned_alloc(kBlockAlignment, view.size));
     TORCH_CHECK(data != nullptr, "torchport: the host has no ", view.size,
                 " bytes for a segment of a private pool");
     std::shared_ptr<char> owner(data, FreeOfHost());

@@ -23,7 +23,7 @@ using Failed = std::optional<FailedAssertion>;
 
 constexpr std::int64_t kMaxThreads = 128;  // getDefaultMaxThreadsPerBlock()
 constexpr std::int64_t kSmallIndex = 16;  // up to here index_select and index_add loop over indices
-constexpr std::int64_t kAlignment = 16;   // bytes, of vectorized_gather_kernel
+constexpr std::int64_t kVectorBytes = 16;   // bytes, of vectorized_gather_kernel
 constexpr std::int64_t kGatherBlock = 256;  // its most threads
 constexpr std::int64_t kWarp = 32;
 
@@ -58,12 +58,12 @@ std::vector<GridThread> small_grid(std::int64_t slice) {
 bool copies_rows(const Tensor& self, std::int64_t dim, const Tensor& index) {
   const std::int64_t slice = self.dim() == 0 ? 1 : elements_of_slice(self, dim);
   return dim == 0 && self.dim() > 1 && slice > 1 && self.is_contiguous() && index.is_contiguous() &&
-         index.numel() > 1 && slice * self.element_size() % kAlignment == 0;
+         index.numel() > 1 && slice * self.element_size() % kVectorBytes == 0;
 }
 
 FailedAssertion row_copy(const Tensor& self, const BadIndices& bad, std::string reason) {
   const std::int64_t vectors =
-      elements_of_slice(self, 0) * static_cast<std::int64_t>(self.element_size()) / kAlignment;
+      elements_of_slice(self, 0) * static_cast<std::int64_t>(self.element_size()) / kVectorBytes;
   const std::int64_t threads = std::min(ceil_div(vectors, kWarp) * kWarp, kGatherBlock);
   FailedAssertion failed{.file = "IndexKernelUtils.cu",
                          .line = 16,

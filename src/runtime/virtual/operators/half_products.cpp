@@ -63,25 +63,25 @@ HalfInstructions read_host() {
 
 // No instructions help a gradient in float16. kAlways: the CPU's kernel rounds where CUDA's does
 // not (GridSampler.cu).
-enum class Work : std::uint8_t { kProduct, kGradient, kAlways };
+enum class HalfWork : std::uint8_t { kProduct, kGradient, kAlways };
 
 // By the name without overload, and without the underscore of operators that work in place.
-const std::unordered_map<std::string_view, Work>& works() {
-  static const std::unordered_map<std::string_view, Work> kWorks = {
-      {"aten::mm", Work::kProduct},
-      {"aten::addmm", Work::kProduct},
-      {"aten::bmm", Work::kProduct},
-      {"aten::baddbmm", Work::kProduct},
-      {"aten::addbmm", Work::kProduct},
-      {"aten::_addmm_activation", Work::kProduct},
-      {"aten::_native_multi_head_attention", Work::kProduct},
-      {"aten::_transformer_encoder_layer_fwd", Work::kProduct},
-      {"aten::mv", Work::kProduct},
-      {"aten::addmv", Work::kProduct},
-      {"aten::_convolution", Work::kProduct},
-      {"aten::convolution_backward", Work::kGradient},
-      {"aten::grid_sampler_2d", Work::kAlways},
-      {"aten::grid_sampler_3d", Work::kAlways},
+const std::unordered_map<std::string_view, HalfWork>& works() {
+  static const std::unordered_map<std::string_view, HalfWork> kWorks = {
+      {"aten::mm", HalfWork::kProduct},
+      {"aten::addmm", HalfWork::kProduct},
+      {"aten::bmm", HalfWork::kProduct},
+      {"aten::baddbmm", HalfWork::kProduct},
+      {"aten::addbmm", HalfWork::kProduct},
+      {"aten::_addmm_activation", HalfWork::kProduct},
+      {"aten::_native_multi_head_attention", HalfWork::kProduct},
+      {"aten::_transformer_encoder_layer_fwd", HalfWork::kProduct},
+      {"aten::mv", HalfWork::kProduct},
+      {"aten::addmv", HalfWork::kProduct},
+      {"aten::_convolution", HalfWork::kProduct},
+      {"aten::convolution_backward", HalfWork::kGradient},
+      {"aten::grid_sampler_2d", HalfWork::kAlways},
+      {"aten::grid_sampler_3d", HalfWork::kAlways},
   };
   return kWorks;
 }
@@ -101,10 +101,10 @@ TypeSet slow_half_types(const c10::OperatorName& name, const HalfInstructions& c
   if (base.ends_with('_')) base.remove_suffix(1);
   const auto found = works().find(base);
   if (found == works().end()) return 0;
-  const Work work = found->second;
+  const HalfWork work = found->second;
   TypeSet slow = 0;
-  if (work == Work::kAlways || !cpu.bfloat16_products) slow |= type_set(ScalarType::BFloat16);
-  if (work != Work::kProduct || !cpu.float16_products) slow |= type_set(ScalarType::Half);
+  if (work == HalfWork::kAlways || !cpu.bfloat16_products) slow |= type_set(ScalarType::BFloat16);
+  if (work != HalfWork::kProduct || !cpu.float16_products) slow |= type_set(ScalarType::Half);
   return slow;
 }
 

@@ -32,7 +32,7 @@ namespace {
 using at::Tensor;
 using MaybeGenerator = std::optional<at::Generator>;
 
-struct Keyed {
+struct KeyedIndex {
   std::uint64_t key;
   std::int64_t number;
 };
@@ -48,7 +48,7 @@ int bits_of_keys(std::int64_t n) {
 
 // The n keys, of which only the lowest bits are left.
 template <class T>
-std::vector<Keyed> draw_keys(std::int64_t n, int bits, const MaybeGenerator& generator) {
+std::vector<KeyedIndex> draw_keys(std::int64_t n, int bits, const MaybeGenerator& generator) {
   Tensor keys = at::empty({n}, at::TensorOptions().dtype(c10::CppTypeToScalarType<T>::value));
   draw_integers(keys, std::numeric_limits<T>::min(), std::numeric_limits<T>::max(), generator);
   const T* const drawn = keys.const_data_ptr<T>();
@@ -57,23 +57,23 @@ std::vector<Keyed> draw_keys(std::int64_t n, int bits, const MaybeGenerator& gen
   // The sort of signed keys by all of their bits puts the negative ones first.
   const std::uint64_t sign =
       bits == std::numeric_limits<T>::digits + 1 ? std::uint64_t{1} << (bits - 1) : 0;
-  std::vector<Keyed> keyed(static_cast<std::size_t>(n));
+  std::vector<KeyedIndex> keyed(static_cast<std::size_t>(n));
   for (std::size_t i = 0; i < keyed.size(); ++i)
     keyed[i] = {(static_cast<std::uint64_t>(drawn[i]) & mask) ^ sign, static_cast<std::int64_t>(i)};
   return keyed;
 }
 
 // A stable sort by the lowest bits of the keys, a digit at a time.
-void sort_by_key(std::vector<Keyed>& keyed, int bits) {
+void sort_by_key(std::vector<KeyedIndex>& keyed, int bits) {
   constexpr int kDigit = 11;
   constexpr std::size_t kValues = std::size_t{1} << kDigit;
-  std::vector<Keyed> sorted(keyed.size());
+  std::vector<KeyedIndex> sorted(keyed.size());
   for (int shift = 0; shift < bits; shift += kDigit) {
-    const auto digit = [shift](const Keyed& one) { return one.key >> shift & (kValues - 1); };
+    const auto digit = [shift](const KeyedIndex& one) { return one.key >> shift & (kValues - 1); };
     std::array<std::size_t, kValues + 1> ends{};
-    for (const Keyed& one : keyed) ++ends[digit(one) + 1];
+    for (const KeyedIndex& one : keyed) ++ends[digit(one) + 1];
     std::partial_sum(ends.begin(), ends.end(), ends.begin());
-    for (const Keyed& one : keyed) sorted[ends[digit(one)]++] = one;
+    for (const KeyedIndex& one : keyed) sorted[ends[digit(one)]++] = one;
     keyed.swap(sorted);
   }
 }
@@ -97,7 +97,7 @@ class Draws {
 };
 
 // Shuffles the numbers of each key that occurs more than once (Fisher and Yates).
-void shuffle_same_keys(std::vector<Keyed>& keyed, const device::PhiloxPlace& place) {
+void shuffle_same_keys(std::vector<KeyedIndex>& keyed, const device::PhiloxPlace& place) {
   for (std::size_t first = 0, end = 0; first < keyed.size(); first = end) {
     end = first + 1;
     while (end < keyed.size() && keyed[end].key == keyed[first].key) ++end;
@@ -122,8 +122,8 @@ Tensor& randperm_out(std::int64_t n, MaybeGenerator generator, Tensor& out) {
   const auto taken =
       take_workspaces(bytes_of_permutation(n, static_cast<std::int64_t>(out.element_size()), bits),
                       out.device().index());
-  std::vector<Keyed> keyed = bits <= kIntBits ? draw_keys<std::int32_t>(n, bits, chosen)
-                                              : draw_keys<std::int64_t>(n, bits, chosen);
+  std::vector<KeyedIndex> keyed = bits <= kIntBits ? draw_keys<std::int32_t>(n, bits, chosen)
+                                                   : draw_keys<std::int64_t>(n, bits, chosen);
   sort_by_key(keyed, bits);
   const device::PhiloxPlace place =
       at::check_generator<PhiloxGenerator>(chosen)->reserve(static_cast<std::uint64_t>(n));

@@ -20,7 +20,7 @@ namespace {
 
 using at::Tensor;
 
-enum class Written { kNothing, kSelf, kOut };
+enum class WrittenArgument { kNothing, kSelf, kOut };
 
 // The CPU does not merge complex32.
 Tensor merged(const Tensor& sum) {
@@ -41,17 +41,17 @@ Tensor side_by_side(const Tensor& self, const Tensor& other, const at::Scalar& s
 }
 
 // (Tensor self, Tensor other, *, Scalar alpha=1[, Tensor(a!) out])
-template <Written kWritten, int kSign>
+template <WrittenArgument kWritten, int kSign>
 void add(torch::jit::Stack* stack) {
-  constexpr std::size_t kArguments = kWritten == Written::kOut ? 4 : 3;
+  constexpr std::size_t kArguments = kWritten == WrittenArgument::kOut ? 4 : 3;
   const std::vector<c10::IValue> arguments = torch::jit::pop(*stack, kArguments);
   const at::Scalar alpha = arguments[2].toScalar();
   const Tensor sum =
       side_by_side(arguments[0].toTensor(), arguments[1].toTensor(), kSign < 0 ? -alpha : alpha);
-  if constexpr (kWritten == Written::kNothing) {
+  if constexpr (kWritten == WrittenArgument::kNothing) {
     stack->emplace_back(sum);
   } else {
-    const Tensor written = arguments[kWritten == Written::kSelf ? 0 : 3].toTensor();
+    const Tensor written = arguments[kWritten == WrittenArgument::kSelf ? 0 : 3].toTensor();
     TORCH_CHECK(c10::canCast(sum.scalar_type(), written.scalar_type()),
                 "Can't convert result type ", sum.scalar_type(), " to output ",
                 written.scalar_type());
@@ -76,16 +76,18 @@ Compute choose_add(const c10::IValue* arguments) {
 
 void put_sparse_sums(torch::Library& aten) {
   if (Runtime::get().spec().kind != "cuda") return;
-  put_choice(aten, "add", "Tensor", &choose_add<&add<Written::kNothing, 1>>,
+  put_choice(aten, "add", "Tensor", &choose_add<&add<WrittenArgument::kNothing, 1>>,
              c10::DispatchKey::SparseCPU);
-  put_choice(aten, "add_", "Tensor", &choose_add<&add<Written::kSelf, 1>>,
+  put_choice(aten, "add_", "Tensor", &choose_add<&add<WrittenArgument::kSelf, 1>>,
              c10::DispatchKey::SparseCPU);
-  put_choice(aten, "add", "out", &choose_add<&add<Written::kOut, 1>>, c10::DispatchKey::SparseCPU);
-  put_choice(aten, "sub", "Tensor", &choose_add<&add<Written::kNothing, -1>>,
+  put_choice(aten, "add", "out", &choose_add<&add<WrittenArgument::kOut, 1>>,
              c10::DispatchKey::SparseCPU);
-  put_choice(aten, "sub_", "Tensor", &choose_add<&add<Written::kSelf, -1>>,
+  put_choice(aten, "sub", "Tensor", &choose_add<&add<WrittenArgument::kNothing, -1>>,
              c10::DispatchKey::SparseCPU);
-  put_choice(aten, "sub", "out", &choose_add<&add<Written::kOut, -1>>, c10::DispatchKey::SparseCPU);
+  put_choice(aten, "sub_", "Tensor", &choose_add<&add<WrittenArgument::kSelf, -1>>,
+             c10::DispatchKey::SparseCPU);
+  put_choice(aten, "sub", "out", &choose_add<&add<WrittenArgument::kOut, -1>>,
+             c10::DispatchKey::SparseCPU);
 }
 
 const OperatorGroup kSparseSums(&put_sparse_sums, {&KindKeys::sparse});

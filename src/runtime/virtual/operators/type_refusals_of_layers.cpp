@@ -19,7 +19,7 @@ using c10::IValue;
 // aten::_convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding,
 // groups, benchmark, deterministic, cudnn_enabled, ...) of integers. cuDNN has types of its own for
 // some of them (cudnn/Types.cpp), but no engine.
-void check_convolution(const IValue* arguments) {
+void check_convolution_types(const IValue* arguments) {
   const Tensor& input = arguments[0].toTensor();
   const ScalarType type = input.scalar_type();
   if (computes_nothing(input) || !holds("ibwf", type)) return;
@@ -129,7 +129,7 @@ void check_batch_norm_out(const IValue* arguments) {
 // NOLINTNEXTLINE(readability-function-size): a table
 const TypeChecks& refusals_of_layers() {
   static const TypeChecks kChecks = {
-      {"aten::_convolution", &check_convolution},
+      {"aten::_convolution", &check_convolution_types},
       {"aten::avg_pool2d", &check_type<0, "avg_pool2d_out_cuda_frame", "ib">},
       {"aten::avg_pool3d", &check_type<0, "avg_pool3d_out_cuda", "ib">},
       {"aten::max_pool2d_with_indices",

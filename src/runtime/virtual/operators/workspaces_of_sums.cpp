@@ -10,7 +10,7 @@ namespace torchport::vdev {
 
 namespace {
 
-std::int64_t divided_up(std::int64_t number, std::int64_t by) {
+std::int64_t quotient_up(std::int64_t number, std::int64_t by) {
   return (number + by - 1) / by;
 }
 
@@ -73,13 +73,13 @@ SumBuffers buffers_of_sum(std::int64_t outputs, std::int64_t inputs, std::int64_
   const std::int64_t height = std::min(along, most / std::min(across, kWarp));
   const std::int64_t width = std::min(across, most / height);
   if (inputs < std::min(height * kFewValues, kManyValues)) return {};
-  const std::int64_t values = divided_up(inputs, height);
-  const std::int64_t grid = divided_up(outputs / together, width);
+  const std::int64_t values = quotient_up(inputs, height);
+  const std::int64_t grid = quotient_up(outputs / together, width);
   const std::int64_t wanted = multiprocessors * (threads / (width * height));
   if (values < kManyValues || grid > wanted) return {};
   const std::int64_t blocks =
-      std::max(std::min(divided_up(wanted, grid), divided_up(values, kFewValues)),
-               divided_up(values, kManyValues));
+      std::max(std::min(quotient_up(wanted, grid), quotient_up(values, kFewValues)),
+               quotient_up(values, kManyValues));
   if (blocks <= 1) return {};
   return {element * outputs * blocks * width * together,
           static_cast<std::int64_t>(sizeof(std::int32_t)) * grid};

@@ -19,7 +19,7 @@ bool products_may_use_tf32() {
   return at::globalContext().allowTF32CuBLAS();
 }
 
-double count_of(const Tensor& tensor) {
+double elements_in(const Tensor& tensor) {
   return static_cast<double>(tensor.numel());
 }
 
@@ -29,13 +29,13 @@ Arithmetic of_product(const IValue* arguments, const IValue*) {
   const Tensor& left = arguments[kLeft].toTensor();
   const Tensor& right = arguments[kLeft + 1].toTensor();
   const double columns = right.dim() < 2 ? 1 : static_cast<double>(right.size(-1));
-  return {2 * count_of(left) * columns, left.scalar_type(), products_may_use_tf32()};
+  return {2 * elements_in(left) * columns, left.scalar_type(), products_may_use_tf32()};
 }
 
 // Each element of the smaller side of a convolution is multiplied with the weights of one channel.
 double operations_of_convolution(const Tensor& points, const Tensor& weight) {
   const double channels = static_cast<double>(weight.size(0));
-  return channels == 0 ? 0 : 2 * count_of(points) * count_of(weight) / channels;
+  return channels == 0 ? 0 : 2 * elements_in(points) * elements_in(weight) / channels;
 }
 
 Arithmetic of_points(const Tensor& points, const Tensor& weight) {
@@ -66,7 +66,7 @@ Arithmetic of_convolution_backward(const IValue* arguments, const IValue*) {
 
 // Attention of query [.., s, e] over key [.., t, e] and value [.., t, v]; half of it if causal.
 double operations_of_attention(const Tensor& query, const Tensor& key, const Tensor& value) {
-  return 2 * count_of(query) / static_cast<double>(query.size(-1)) *
+  return 2 * elements_in(query) / static_cast<double>(query.size(-1)) *
          static_cast<double>(key.size(-2)) * static_cast<double>(query.size(-1) + value.size(-1));
 }
 
@@ -96,7 +96,7 @@ Arithmetic of_attention_backward(const IValue* arguments, const IValue*) {
 Arithmetic of_recurrent(const IValue* arguments, const IValue*) {
   const Tensor& input = arguments[0].toTensor();
   double weights = 0;
-  for (const Tensor& one : arguments[1].toTensorVector()) weights += count_of(one);
+  for (const Tensor& one : arguments[1].toTensorVector()) weights += elements_in(one);
   const double steps = input.dim() < 2 ? 0 : static_cast<double>(input.size(0) * input.size(1));
   return {2 * weights * steps, input.scalar_type(), at::globalContext().allowTF32CuDNN()};
 }

@@ -18,12 +18,12 @@ namespace {
 using at::Tensor;
 using torch::jit::Stack;
 
-constexpr std::size_t kLarge = std::size_t{1} << 20U;  // bytes
+constexpr std::size_t kLargeFill = std::size_t{1} << 20U;  // bytes
 
 // Gives the pages of the tensor's memory back to the system: they read as zeros. Memory of a file
 // or of another process stays as it is.
 bool becomes_zeros(const Tensor& tensor) {
-  if (!tensor.is_non_overlapping_and_dense() || tensor.nbytes() < kLarge ||
+  if (!tensor.is_non_overlapping_and_dense() || tensor.nbytes() < kLargeFill ||
       tensor.storage().data_ptr().get_deleter() != c10::GetCPUAllocator()->raw_deleter())
     return false;
   return give_pages_back(tensor.data_ptr(), tensor.nbytes());
