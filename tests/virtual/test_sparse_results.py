@@ -134,3 +134,10 @@ def test_products_of_bools(layout: str) -> None:
 
     dense = DENSE != 0
     assert torch.equal(product(dense.cuda()).cpu(), dense & (dense.flip(0) | dense))
+
+
+def test_a_copy_of_a_part_is_sparse() -> None:
+    whole = torch.eye(4, device="cuda").to_sparse()
+    part = whole.narrow_copy(0, 1, 2)
+    assert part.is_sparse and part.device.type == "cuda"
+    assert torch.equal(part.to_dense(), torch.eye(4, device="cuda")[1:3])

@@ -62,8 +62,8 @@ const std::set<std::string>& taken_whole(DispatchKey cpu) {
 
 // Operators that have a CPU kernel, but no CUDA kernel. On CUDA they are composite, with other
 // error messages for wrong arguments, or none, and with results in another layout:
-// native_functions.yaml.
-const std::set<std::string>& left_out() {
+// native_functions.yaml. Tensors in the layout of coordinates have kernels on both.
+bool is_left_out(const std::string& name, DispatchKey cpu) {
   static const std::set<std::string> kEverywhere = {
       "aten::_sparse_mm_reduce_impl",
       "aten::_sparse_mm_reduce_impl_backward",
@@ -79,7 +79,8 @@ const std::set<std::string>& left_out() {
       "aten::pixel_shuffle",
       "aten::pixel_unshuffle",
   };
-  return Runtime::get().spec().kind == "cuda" ? kCuda : kEverywhere;
+  const auto& all = Runtime::get().spec().kind == "cuda" ? kCuda : kEverywhere;
+  return cpu != DispatchKey::SparseCPU && all.contains(name);
 }
 
 // Whether an operator hands tensors to a process group's backend: see distributed.h.
@@ -179,7 +180,8 @@ void register_operators() {
       }
       const bool whole = taken_whole(pair.cpu).contains(full_name(name)) ||
                          (pair.cpu == DispatchKey::CPU && calls_device(*op));
-      if ((whole || op->hasKernelForDispatchKey(pair.cpu)) && !left_out().contains(full_name(name)))
+      if ((whole || op->hasKernelForDispatchKey(pair.cpu)) &&
+          !is_left_out(full_name(name), pair.cpu))
         put(*op, pair.device, kernel_over_cpu(*op, pair.cpu, type_rules_of(name, pair.cpu)));
       else
         put_in_place_of_real(*op, pair);
