@@ -10,16 +10,19 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from torchport.virtual import without_data
 from torchport.virtual.kernels import KernelNotSupported
 from torchport.virtual.torch_c_shim._native import ops
 from torchport.virtual.triton_kernels import checking, errors, memory, programs
 from torchport.virtual.triton_kernels.language import Interpreted
+from torchport.virtual.without_data import kernels
 
 _NOTE = (
     "torchport: Triton kernels are interpreted on virtual devices: one program after another, on the CPU. "
     "Their results count, their times do not.\n"
 )
 
+WITHOUT_DATA = without_data.wanted()  # asked once, not for each launch
 # One launch at a time in a process: the changes to Triton's language are global.
 _lock = threading.RLock()
 _state: dict[str, Any] = {"language": None, "running": 0}
@@ -127,6 +130,14 @@ def _program_of(kernel: Any) -> Callable[..., Any]:
     return held[1]  # type: ignore[no-any-return]
 
 
+def check_reachable(tensor: Any, position: int) -> None:
+    """Raises what a device raises for a tensor of the host, as the argument with this number."""
+    if not tensor.is_cuda and not tensor.is_pinned() and tensor.data_ptr() != 0:
+        raise ValueError(
+            f"Pointer argument (at {position}) cannot be accessed from Triton (cpu tensor?)"
+        )
+
+
 class _Arguments:
     """The arguments of a launch as the programs get them."""
 
@@ -166,11 +177,7 @@ class _Arguments:
 
         tensor = getattr(value, "base", value)
         if isinstance(tensor, torch.Tensor):
-            if not tensor.is_cuda and not tensor.is_pinned() and tensor.data_ptr() != 0:
-                raise ValueError(
-                    f"Pointer argument (at {self._position - 1}) cannot be accessed from Triton "
-                    "(cpu tensor?)"
-                )
+            check_reachable(tensor, self._position - 1)
             self.tensors.append(tensor)
         address = np.array([value.data_ptr()], np.uint64)
         if isinstance(tensor, torch.Tensor):
@@ -244,6 +251,8 @@ def _launch(kernel: Any, args: tuple[Any, ...], grid: Any, kwargs: dict[str, Any
     if any(one > most for one, most in zip(sizes, _LIMITS, strict=True)) or min(sizes) < 0:
         raise RuntimeError("Triton Error [CUDA]: invalid argument")
     if 0 in sizes:
+        return
+    if WITHOUT_DATA and kernels.leaves_out(kernel.__name__, device, bound, specialization):
         return
     with _lock:
         language = _language()
