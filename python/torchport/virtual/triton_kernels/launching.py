@@ -15,7 +15,6 @@ from torchport.virtual.kernels import KernelNotSupported
 from torchport.virtual.torch_c_shim._native import ops
 from torchport.virtual.triton_kernels import checking, errors, memory, programs
 from torchport.virtual.triton_kernels.language import Interpreted
-from torchport.virtual.without_data import kernels
 
 _NOTE = (
     "torchport: Triton kernels are interpreted on virtual devices: one program after another, on the CPU. "
@@ -252,8 +251,11 @@ def _launch(kernel: Any, args: tuple[Any, ...], grid: Any, kwargs: dict[str, Any
         raise RuntimeError("Triton Error [CUDA]: invalid argument")
     if 0 in sizes:
         return
-    if WITHOUT_DATA and kernels.leaves_out(kernel.__name__, device, bound, specialization):
-        return
+    if WITHOUT_DATA:
+        from torchport.virtual.without_data import kernels
+
+        if kernels.leaves_out(kernel, device, bound, specialization):
+            return
     with _lock:
         language = _language()
         arguments = _Arguments(language)

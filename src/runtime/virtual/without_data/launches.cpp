@@ -52,11 +52,11 @@ void copied(int device, std::size_t bytes, cuda::CopyWay way, bool host_waits) {
 // What a launch is given.
 class Given {
  public:
-  void add(const void* address, std::uint64_t bytes) {
+  void add(const void* address, std::uint64_t bytes, bool may_be_written) {
     cuda::StoragePlace found;
     if (!find_storage(address, &found)) return;
-    addresses_.push_back(address);
-    bytes_ += bytes == 0 ? found.bytes : bytes;
+    if (may_be_written) written_.push_back(address);
+    bytes_ += bytes;
     lacks_ = lacks_ || found.lacks_values ||
              (found.has_memory &&
               device::holds_address(found.begin, std::min(found.bytes, device::kTableOfAddresses),
@@ -66,7 +66,7 @@ class Given {
   // Whether the launch is not run.
   bool launch(int device, const std::string& kernel) {
     launched(device, kernel.c_str(), bytes_, !lacks_);
-    if (lacks_) std::for_each(addresses_.begin(), addresses_.end(), &make_up_at);
+    if (lacks_) std::for_each(written_.begin(), written_.end(), &make_up_at);
     return lacks_;
   }
 
@@ -77,28 +77,31 @@ class Given {
     return find_storage(address, &found) && !found.has_memory && found.begin == address;
   }
 
-  std::vector<const void*> addresses_;
+  std::vector<const void*> written_;
   std::uint64_t bytes_ = 0;
   bool lacks_ = false;
 };
 
 // A kernel of Triton is launched on a device, with pointers to `addresses`, of which the tensors
-// have `bytes` (0: not known). True: it must not run.
+// have `bytes` (0: not known); it only reads where `written` is 0. True: it must not run.
 bool leaves_out_kernel(const std::string& kernel, std::int64_t device, at::IntArrayRef addresses,
-                       at::IntArrayRef bytes) {
+                       at::IntArrayRef bytes, at::IntArrayRef written) {
   if (!is_without_data()) return false;
   Given given;
   std::unordered_set<std::int64_t> seen;
-  for (std::size_t i = 0; i < addresses.size(); ++i)
-    if (seen.insert(addresses[i]).second)
-      given.add(reinterpret_cast<const void*>(addresses[i]),  // NOLINT(performance-no-int-to-ptr)
-                static_cast<std::uint64_t>(bytes[i]));
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    const std::int64_t counted = seen.insert(addresses[i]).second ? bytes[i] : 0;
+    given.add(reinterpret_cast<const void*>(addresses[i]),  // NOLINT(performance-no-int-to-ptr)
+              static_cast<std::uint64_t>(counted), written[i] != 0);
+  }
   return given.launch(static_cast<int>(device), kernel);
 }
 
 TORCH_LIBRARY_FRAGMENT(torchport, library) {
-  library.def("leaves_out_kernel(str kernel, int device, int[] addresses, int[] bytes) -> bool",
-              &leaves_out_kernel);
+  library.def(
+      "leaves_out_kernel(str kernel, int device, int[] addresses, int[] bytes, int[] written) "
+      "-> bool",
+      &leaves_out_kernel);
 }
 
 }  // namespace
