@@ -162,3 +162,20 @@ def test_libraries(tmp_path: Path, library: Path) -> None:
         ("kernel not run", "cublasGemm", 2, 1),
         ("kernel not run", "curandGenerate", 3, 1),
     ]
+
+
+def test_functions_of_jiterator_and_compiled_kernels(tmp_path: Path, library: Path) -> None:
+    code = (
+        "x, small = numbers(LARGE), numbers(8, 3)\n"
+        "double = torch.cuda.jiterator._create_jit_fn('template <class T> T f(T x) { return x + x; }')\n"
+        "double(x)\n"
+        "print(double(small)[7].item())\n"
+        "text = 'extern \"C\" __global__ void once(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] += 1; }'\n"
+        "once = torch.cuda._compile_kernel(text, 'once')\n"
+        "once(grid=(1, 1, 1), block=(8, 1, 1), args=[x, 8])\n"
+        "once(grid=(1, 1, 1), block=(8, 1, 1), args=[small, 8])\n"
+        "print(small[7].item())\n"
+    )
+    words, missing = planned(tmp_path, library, code)
+    assert words == ["6.0", "4.0"]
+    assert missing == [("kernel not run", "jiterator", 3, 1), ("kernel not run", "once", 7, 1)]
