@@ -153,7 +153,8 @@ std::string missing_html(const Plan& plan) {
   std::string html =
       "<h2>Values that were not there</h2>\n<p class=soft>Large tensors have no values. A number "
       "that is read is 0, and a mask chooses all: where the program decides by such a value, the "
-      "plan may be of another path.</p>\n<table class=stack><thead><tr><th scope=col>line<th "
+      "plan may be of another path. A kernel that is given such values is not run.</p>\n<table "
+      "class=stack><thead><tr><th scope=col>line<th "
       "scope=col>operator<th scope=col>how<th scope=col class=n>times</tr></thead><tbody>\n";
   for (const MissingValue& one : plan.missing)
     html += fmt::format(

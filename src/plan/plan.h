@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -105,8 +106,11 @@ struct Snapshot {
   bool recorded = true;       // false: the program ended the record before its own end
 };
 
+// The kind of a kernel of the program that was given values which are not there.
+inline constexpr std::string_view kKernelNotRun = "kernel not run";
+
 struct MissingValue {
-  std::string kind;  // "read" or "computed on zeros"
+  std::string kind;  // "read", "computed on zeros" or "kernel not run"
   std::string operation;
   std::string line;
   std::uint64_t count = 0;

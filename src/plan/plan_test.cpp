@@ -27,7 +27,8 @@ constexpr const char* kProcess = R"({
                 "is_dispensable": false}]},
     {"device": "cuda:1", "allocated": 0, "reserved": 0, "held": 0, "rows": [], "failures": [],
      "parts": []}],
-  "missing_values": [{"kind": "read", "operator": "aten::_local_scalar_dense", "line": "train.py:9", "count": 3}],
+  "missing_values": [{"kind": "read", "operator": "aten::_local_scalar_dense", "line": "train.py:9", "count": 3},
+                     {"kind": "kernel not run", "operator": "add_kernel", "line": "train.py:8", "count": 2}],
   "changes": {}, "ranks": 0, "ended_by": []})";
 
 void replace(std::string& text, const std::string& what, const std::string& with) {
@@ -86,6 +87,17 @@ TEST_CASE("each estimated part is told apart, with its reason") {
   CHECK(json.find(R"("why": "its buffers")") != std::string::npos);
   CHECK(json.find("\"process\": [\n        1054720,\n        1068032\n      ]") !=
         std::string::npos);
+}
+
+TEST_CASE("kernels that were not run are told apart from values that were asked for") {
+  const Plan plan = plan_of({process(kMiB)});
+  const std::string text = as_text(plan);
+  CHECK(
+      text.find("a mask chooses all:\n  3 x aten::_local_scalar_dense (read) at train.py:9\n\n") !=
+      std::string::npos);
+  CHECK(text.find("kernels that were not run, since they were given values that are not there:\n"
+                  "  2 x add_kernel at train.py:8\n") != std::string::npos);
+  CHECK(as_html(plan).find("<code>add_kernel</code>") != std::string::npos);
 }
 
 TEST_CASE("a request without room is told with its line, if the program ended by it") {

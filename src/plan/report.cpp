@@ -104,13 +104,22 @@ std::string device_text(const Plan& plan, const Device& device, const std::strin
 }
 
 std::string missing_text(const Plan& plan) {
-  std::string text;
+  std::string values;
+  std::string kernels;
   for (const MissingValue& one : plan.missing) {
-    if (text.empty())
-      text = "\nvalues that are not there were asked for; a number is 0, a mask chooses all:\n";
-    text += fmt::format("  {} x {} ({}){}\n", one.count, one.operation, one.kind,
-                        one.line.empty() ? "" : " at " + one.line);
+    const std::string where = one.line.empty() ? "" : " at " + one.line;
+    if (one.kind == kKernelNotRun)
+      kernels += fmt::format("  {} x {}{}\n", one.count, one.operation, where);
+    else
+      values += fmt::format("  {} x {} ({}){}\n", one.count, one.operation, one.kind, where);
   }
+  std::string text;
+  if (!values.empty())
+    text +=
+        "\nvalues that are not there were asked for; a number is 0, a mask chooses all:\n" + values;
+  if (!kernels.empty())
+    text +=
+        "\nkernels that were not run, since they were given values that are not there:\n" + kernels;
   return text;
 }
 

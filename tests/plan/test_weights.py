@@ -184,3 +184,52 @@ with safetensors.safe_open("f.safetensors", framework="np") as f:
         "['a', 'b'] [3, 100000] (2, 100000)",
         "28.0",
     ]
+
+
+# Saves on the host, loads into tensors of the device: plain ones, and those of a sharded model.
+SAVES_PARTS = """
+import torch, torch.distributed.checkpoint as checkpoint
+names = [f"{i}.weight" for i in range(4)]
+state = {name: torch.full((4096, 4096), 3.0) for name in names}
+checkpoint.save(state | {"small": torch.arange(5.0), "step": 7}, checkpoint_id="parts")
+"""
+LOADS_PARTS = """
+import os, resource, torch, torch.distributed as dist, torch.distributed.checkpoint as checkpoint
+from torch import nn
+from torch.distributed.fsdp import fully_shard
+def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+def read():
+    numbers = dict(line.split(": ") for line in open("/proc/self/io").read().splitlines())
+    return max(int(numbers["rchar"]), int(numbers["read_bytes"])) >> 20
+dist.init_process_group("nccl", device_id=torch.device("cuda", 0))
+names = [f"{i}.weight" for i in range(4)]
+state = {name: torch.empty(4096, 4096, device="cuda") for name in names}
+state |= {"small": torch.zeros(5, device="cuda"), "step": 0}
+model = nn.Sequential(*(nn.Linear(4096, 4096, bias=False, device="cuda") for _ in names))
+fully_shard(model)
+before = peak(), read()
+checkpoint.load(state, checkpoint_id="parts")
+sharded = model.state_dict()
+checkpoint.load(sharded, checkpoint_id="parts")
+print(peak() - before[0], read() - before[1])
+print(state["small"].tolist(), state["step"], type(sharded["0.weight"]).__name__)
+host = {"0.weight": torch.zeros(4096, 4096), "small": torch.zeros(5)}
+checkpoint.load(host, checkpoint_id="parts")
+print(host["0.weight"].double().mean().item(), host["small"].tolist())
+dist.destroy_process_group()
+"""
+
+
+def test_a_checkpoint_of_parts_is_not_read(tmp_path: Path) -> None:
+    run_python(tmp_path, SAVES_PARTS)
+    (tmp_path / "loads.py").write_text(LOADS_PARTS)
+    done = torchport(
+        "run", "-q", "--no-data", "--ranks", 2, "--profile", "h100-80g", "loads.py", folder=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    costs, loaded, on_host = done.stdout.splitlines()
+    host, read = map(int, costs.split())
+    assert host < 60, "MiB of the host"
+    assert read < 10, "MiB"
+    assert loaded == "[0.0, 1.0, 2.0, 3.0, 4.0] 7 DTensor"
+    assert on_host == "3.0 [0.0, 1.0, 2.0, 3.0, 4.0]"

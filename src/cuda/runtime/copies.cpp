@@ -6,6 +6,7 @@
 #include "cuda/runtime/printing.h"
 #include "cuda/runtime/state.h"
 #include "cuda/runtime/streams.h"
+#include "cuda/runtime/without_values.h"
 #include "runtime/device/cuda_devices.h"
 
 using namespace torchport::cuda;
@@ -86,8 +87,8 @@ int copy_box(const Box& box, int kind, cudaStream_t stream, bool waits) {
   if (const int error =
           check_pointer(box.from, bytes_of(box.from_pitch, box.from_slice, box), from_device))
     return error;
-  return submit(stream, {cudaGraphNodeTypeMemcpy, [box] {
-                           copy_rows(box);
+  return submit(stream, {cudaGraphNodeTypeMemcpy, [box, waits] {
+                           if (is_to_be_copied(box, waits)) copy_rows(box);
                            return 0;
                          }});
 }
@@ -100,6 +101,7 @@ int set_rows(void* to, std::size_t pitch, unsigned value, unsigned element, std:
   const std::size_t bytes = width * element;
   if (const int error = check_set(to, (rows - 1) * pitch + bytes)) return error;
   return submit(stream, {cudaGraphNodeTypeMemset, [=] {
+                           if (!is_to_be_set(to, rows * bytes)) return 0;
                            for (std::size_t y = 0; y < rows; ++y) {
                              char* row = static_cast<char*>(to) + y * pitch;
                              if (element == 1) {

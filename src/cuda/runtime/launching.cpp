@@ -14,6 +14,7 @@
 #include "cuda/runtime/limits.h"
 #include "cuda/runtime/state.h"
 #include "cuda/runtime/streams.h"
+#include "cuda/runtime/without_values.h"
 #include "runtime/device/cuda_devices.h"
 
 extern "C" {
@@ -98,6 +99,7 @@ int check_cluster(const Kernel& kernel, const ::dim3& grid, const ::dim3* given)
 
 // The grid is done at the end, or abandoned; its error is the device's.
 int launch(const Kernel& kernel, const void* body, const Sizes& sizes) {
+  if (leaves_out(kernel.name, body, kernel.size)) return 0;
   Launch launched;
   launched.kernel = kernel;
   launched.body = body;
@@ -177,6 +179,7 @@ void run_grid(const Kernel& kernel, const void* body) {
   if (!captured && call.record == nullptr) {
     if (const Devices* outside = devices_outside();
         outside != nullptr && outside->version >= 2 && outside->captures()) {
+      if (leaves_out(kernel.name, body, kernel.size)) return;
       // A replay would not run it, and its results would be those of the capture.
       fmt::print(stderr,
                  "torchport: the kernel {} is launched while torch.cuda.graph captures; virtual "

@@ -38,6 +38,7 @@ struct Range {
   cudaMemPool_t pool = nullptr;  // of kPool
   const char* name = nullptr;    // of a variable
   const void* code = nullptr;    // the call that allocated it, if kernels are checked
+  bool made_up = false;          // its values stand for some that are not there (without_values.h)
 
   [[nodiscard]] bool is_on_device() const {
     return owner == Owner::kDevice || owner == Owner::kVariable || owner == Owner::kPool;
@@ -50,6 +51,8 @@ void add_range(const Range& range);
 std::optional<Range> take_range(const void* begin, std::initializer_list<Owner> owners);
 // Notes the call that allocated the range that begins there.
 void note_code(const void* begin, const void* code);
+// The values of the range that contains an address count as not there from now on.
+void make_up_range(const void* address);
 // The range that contains an address.
 std::optional<Range> range_of(const void* address);
 // The last range that was taken out and contained an address.

@@ -47,6 +47,14 @@ void note_code(const void* begin, const void* code) {
   if (found != ranges().all.end()) found->second.code = code;
 }
 
+void make_up_range(const void* address) {
+  const auto range = range_of(address);
+  if (!range || range->made_up) return;
+  const std::scoped_lock lock(ranges().mutex);
+  const auto found = ranges().all.find(range->begin);
+  if (found != ranges().all.end()) found->second.made_up = true;
+}
+
 std::optional<Range> freed_range_of(const void* address) {
   const auto* at = static_cast<const char*>(address);
   const std::shared_lock lock(ranges().mutex);

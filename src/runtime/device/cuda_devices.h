@@ -20,9 +20,37 @@ struct TensorBytes {
   bool freed = false;
 };
 
+// A storage of a device without data.
+struct StoragePlace {
+  const char* begin = nullptr;
+  std::size_t bytes = 0;
+  int device = 0;
+  bool has_memory = true;     // else its addresses read as zeros
+  bool lacks_values = false;  // it has none, or they stand for some that are not there
+};
+
+enum class CopyWay : unsigned char { kFromHost, kToHost, kOnDevice };
+
+// Devices whose large blocks have no values (virtual/without_data). A launch that is given such
+// memory is not run, and its other memory counts as without values from then on.
+struct WithoutData {
+  // Blocks of more bytes have no values.
+  std::size_t kept = 0;
+  // The storage that contains an address; false if there is none.
+  bool (*find)(const void* address, StoragePlace* found) = nullptr;
+  // The values of the storage that contains an address count as not there from now on.
+  void (*make_up)(const void* address) = nullptr;
+  // A kernel ran, or was not run for want of values; it was given so many bytes.
+  void (*launched)(int device, const char* kernel, std::size_t bytes, bool ran) = nullptr;
+  // So many bytes were copied, whether they have values or not.
+  void (*copied)(int device, std::size_t bytes, CopyWay way, bool host_waits) = nullptr;
+  // The host read values that are not there, by a call of this name.
+  void (*read)(const char* call) = nullptr;
+};
+
 struct Devices {
   // Of this struct; later versions add fields at its end.
-  std::uint32_t version = 2;
+  std::uint32_t version = 3;
   int (*count)() = nullptr;
   int (*current)() = nullptr;
   void (*set_current)(int device) = nullptr;
@@ -45,6 +73,8 @@ struct Devices {
                          std::size_t room) = nullptr;
   // Whether the work that this thread starts now becomes a part of a graph of PyTorch's.
   bool (*captures)() = nullptr;
+  // Since version 3. Null if the devices have data.
+  const WithoutData* without_data = nullptr;
 };
 
 // Null if PyTorch's devices are not in the process.

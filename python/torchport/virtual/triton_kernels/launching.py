@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from torchport.virtual import without_data
 from torchport.virtual.kernels import KernelNotSupported
 from torchport.virtual.torch_c_shim._native import ops
 from torchport.virtual.triton_kernels import checking, errors, memory, programs
@@ -20,6 +21,7 @@ _NOTE = (
     "Their results count, their times do not.\n"
 )
 
+WITHOUT_DATA = without_data.wanted()  # asked once, not for each launch
 # One launch at a time in a process: the changes to Triton's language are global.
 _lock = threading.RLock()
 _state: dict[str, Any] = {"language": None, "running": 0}
@@ -127,6 +129,14 @@ def _program_of(kernel: Any) -> Callable[..., Any]:
     return held[1]  # type: ignore[no-any-return]
 
 
+def check_reachable(tensor: Any, position: int) -> None:
+    """Raises what a device raises for a tensor of the host, as the argument with this number."""
+    if not tensor.is_cuda and not tensor.is_pinned() and tensor.data_ptr() != 0:
+        raise ValueError(
+            f"Pointer argument (at {position}) cannot be accessed from Triton (cpu tensor?)"
+        )
+
+
 class _Arguments:
     """The arguments of a launch as the programs get them."""
 
@@ -166,11 +176,7 @@ class _Arguments:
 
         tensor = getattr(value, "base", value)
         if isinstance(tensor, torch.Tensor):
-            if not tensor.is_cuda and not tensor.is_pinned() and tensor.data_ptr() != 0:
-                raise ValueError(
-                    f"Pointer argument (at {self._position - 1}) cannot be accessed from Triton "
-                    "(cpu tensor?)"
-                )
+            check_reachable(tensor, self._position - 1)
             self.tensors.append(tensor)
         address = np.array([value.data_ptr()], np.uint64)
         if isinstance(tensor, torch.Tensor):
@@ -245,6 +251,11 @@ def _launch(kernel: Any, args: tuple[Any, ...], grid: Any, kwargs: dict[str, Any
         raise RuntimeError("Triton Error [CUDA]: invalid argument")
     if 0 in sizes:
         return
+    if WITHOUT_DATA:
+        from torchport.virtual.without_data import kernels
+
+        if kernels.leaves_out(kernel, device, bound, specialization):
+            return
     with _lock:
         language = _language()
         arguments = _Arguments(language)

@@ -80,7 +80,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
 
-def _captured(function: Any) -> dict[str, Any]:
+def captured(function: Any) -> dict[str, Any]:
     """The variables of the functions around a kernel that it uses."""
     held = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
@@ -115,7 +115,7 @@ def of(kernel: Any, language: Language) -> Callable[..., Any]:
     source = textwrap.dedent(kernel.src)
     tree = ast.parse(source)
     definition = next(one for one in tree.body if isinstance(one, ast.FunctionDef))
-    captured = _captured(function)
+    held = captured(function)
     names = {one.id for one in ast.walk(definition) if isinstance(one, ast.Name)}
     stored = {
         one.id for one in ast.walk(definition)
@@ -123,8 +123,8 @@ def of(kernel: Any, language: Language) -> Callable[..., Any]:
     } | {one.arg for one in ast.walk(definition) if isinstance(one, ast.arg)}  # fmt: skip
     bound = {}
     for name in names - stored:
-        if name in captured:
-            value = captured[name]
+        if name in held:
+            value = held[name]
         elif name in function.__globals__:
             value = function.__globals__[name]
         else:
@@ -143,7 +143,7 @@ def of(kernel: Any, language: Language) -> Callable[..., Any]:
     outer = {
         **{_PREFIX + name: helper for name, helper in language.helpers.items()},
         **{_PREFIX + "of_" + name: value for name, value in bound.items()},
-        **{name: value for name, value in captured.items() if name not in bound},
+        **{name: value for name, value in held.items() if name not in bound},
     }
     factory = ast.FunctionDef(
         name=_PREFIX + "factory",

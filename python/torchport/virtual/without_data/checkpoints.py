@@ -19,6 +19,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from torchport.virtual.without_data import distributed_checkpoints
+
 _here = threading.local()
 
 
@@ -88,6 +90,15 @@ def _map_checkpoints(serialization: Any, torch: ModuleType, kept: int) -> None:
 
     @functools.wraps(load)
     def mapping(f: Any, *args: Any, **named: Any) -> Any:
+        part = distributed_checkpoints.part_behind(f)
+        if part is not None and not args and named.keys() == {"map_location", "weights_only"}:
+            _here.maps = True
+            try:
+                return distributed_checkpoints.load(
+                    serialization, torch, f, part, named["map_location"]
+                )
+            finally:
+                _here.maps = False
         path = None if named.get("mmap") else _file_behind(f)
         if path is None:
             return load(f, *args, **named)

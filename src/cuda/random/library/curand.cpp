@@ -17,6 +17,9 @@
 #include "cuda/random/sobol_directions.h"
 #include "cuda_runtime_api.h"
 
+// Of libtorchport_cuda.so (cuda/runtime/without_values.h).
+extern "C" bool torchport_cuda_leaves_out(const char* name, const void* memory);
+
 namespace random_numbers = torchport::cuda_random;
 using random_numbers::Draw;
 using random_numbers::Engine;
@@ -114,6 +117,7 @@ curandStatus_t on_device(const char* name, cudaStream_t stream, std::unique_ptr<
     say("%s: %p has no %zu bytes of a device's memory", name, work->out, bytes);
     return CURAND_STATUS_LAUNCH_FAILURE;
   }
+  if (torchport_cuda_leaves_out("curandGenerate", work->out)) return CURAND_STATUS_SUCCESS;
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   if (cudaStreamIsCapturing(stream, &capture) != cudaSuccess) return CURAND_STATUS_LAUNCH_FAILURE;
   // A graph may run for as long as the process: it keeps its work.

@@ -8,6 +8,7 @@
 #include <c10/core/impl/COWDeleter.h>
 
 #include "runtime/virtual/core/host_allocator.h"
+#include "runtime/virtual/core/placed_blocks.h"
 #include "runtime/virtual/core/storage.h"
 
 namespace c10::impl::cow {
@@ -58,6 +59,7 @@ class SharedBlocks {
 void delete_shared_block(void* data) {
   StorageBlock* block = SharedBlocks::get().take(data);
   if (block == nullptr) return;
+  unplace_block(*block);
   give_back(*block);
   const HostMemoryOfDevice of_device;
   delete block;

@@ -1,6 +1,7 @@
 #include "runtime/virtual/core/storage.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include <c10/core/CPUAllocator.h>
@@ -14,6 +15,7 @@
 #include "runtime/virtual/core/host_allocator.h"
 #include "runtime/virtual/core/out_of_memory.h"
 #include "runtime/virtual/core/phantom.h"
+#include "runtime/virtual/core/placed_blocks.h"
 #include "runtime/virtual/core/pool_memory.h"
 #include "runtime/virtual/core/program_allocators.h"
 #include "runtime/virtual/core/runtime.h"
@@ -145,6 +147,7 @@ void trace_deallocation(const void* data, std::uint64_t address) {
 
 void delete_block(void* context) {
   auto* block = static_cast<Block*>(context);
+  unplace_block(*block);
   give_back(*block);
   forget_bytes(block->data);
   const HostMemoryOfDevice of_device;
@@ -202,6 +205,8 @@ class DeviceMemory final : public c10::DeviceAllocator {
       auto twin = c10::make_intrusive<StorageImpl>(StorageImpl::use_byte_size_t(),
                                                    static_cast<std::int64_t>(bytes),
                                                    c10::GetCPUAllocator(), true);
+      // What a kernel would write that is not run reads as zeros.
+      if (is_without_data() && bytes != 0) std::memset(twin->mutable_data(), 0, bytes);
       return pointer_to(std::move(twin), device, address);
     } catch (...) {
       discharge(device, address);
@@ -278,6 +283,7 @@ StorageBlock* block_of(const DataPtr& pointer) {
 DataPtr pointer_of(std::unique_ptr<StorageBlock> block) {
   void* data = block->data;
   note_bytes(data, block->bytes);
+  place_block(*block);
   const Device device(Runtime::get().kind().type, block->device);
   return {data, block.release(), &delete_block, device};
 }
@@ -385,6 +391,7 @@ void follow_twin(StorageImpl& storage) {
   if (block == nullptr) return;
   StorageImpl& twin = *block->twin;
   if (twin.data() == storage.data() && twin.nbytes() == storage.nbytes()) return;
+  unplace_block(*block);
   // This comes before the charge, which may raise: the old bytes are already gone.
   point_to(storage, *block);
   storage.set_nbytes(twin.nbytes());
@@ -399,6 +406,7 @@ void follow_twin(StorageImpl& storage) {
   forget_bytes(block->data);
   block->data = twin.mutable_data();
   note_bytes(block->data, block->bytes);
+  place_block(*block);
   const bool was_listed = block->listed;
   if (was_listed) unlist_in_pools(*block);
   if (block->charged && (was_listed || Runtime::get().memory(block->device).takes_from_pools()))

@@ -10,6 +10,7 @@
 #include "runtime/virtual/core/streams.h"
 #include "runtime/virtual/core/tensor_bytes.h"
 #include "runtime/virtual/errors/lost_by_kernels.h"
+#include "runtime/virtual/without_data/launches.h"
 
 namespace torchport::vdev {
 
@@ -59,7 +60,8 @@ const torchport::cuda::Devices* torchport_virtual_devices() {
       .failed = &failed,
       .find_bytes = &find_bytes,
       .describe_bytes = &describe_bytes,
-      .captures = &is_capturing_graph};
+      .captures = &is_capturing_graph,
+      .without_data = launches_without_data()};
   return Runtime::get().kind().type == c10::DeviceType::CUDA && Runtime::get().count() > 0
              ? &kDevices
              : nullptr;

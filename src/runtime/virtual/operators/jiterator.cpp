@@ -25,7 +25,9 @@
 
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/errors/device_errors.h"
+#include "runtime/virtual/planning/work_record.h"
 #include "runtime/virtual/without_data/meta_aliases.h"
+#include "runtime/virtual/without_data/values.h"
 
 namespace torchport::vdev {
 
@@ -231,6 +233,12 @@ bool lack_data(const std::vector<Tensor>& outputs, at::TensorList inputs) {
   return true;
 }
 
+void record_jitted(std::vector<Tensor> given, at::TensorList inputs) {
+  if (!records_work()) return;
+  given.insert(given.end(), inputs.begin(), inputs.end());
+  record_compiled(given);
+}
+
 // Computes the results. `function` is the address of a JittedLoop for their type, `extra` two words
 // for each further number. Raises what the function throws, and c10::AcceleratorError if the device
 // is lost.
@@ -239,7 +247,11 @@ void jiterator_run(std::int64_t function, at::TensorList outputs, at::TensorList
   std::vector<Tensor> results = outputs.vec();
   at::TensorIterator iter = jitted_iterator(results, inputs);
   check_device(iter.device().index(), Asks::kToStart);
-  if (lack_data(results, inputs)) return;
+  record_jitted(results, inputs);
+  if (lack_data(results, inputs)) {
+    note_not_run("jiterator");
+    return;
+  }
   for (int i = 0; i < iter.ntensors(); ++i) {
     TORCH_CHECK(
         iter.data_ptr(i) != nullptr,
@@ -252,6 +264,8 @@ void jiterator_run(std::int64_t function, at::TensorList outputs, at::TensorList
   } catch (const char* text) {
     TORCH_CHECK(false, "torchport: ", text);
   }
+  if (std::any_of(inputs.begin(), inputs.end(), &is_made_up))
+    std::for_each(results.begin(), results.end(), &mark_made_up);
 }
 
 // Kernels of their own for every key below autograd: a capture of a graph records the operators,

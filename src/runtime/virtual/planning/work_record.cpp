@@ -237,11 +237,20 @@ void record_copy(c10::DeviceIndex device, const std::vector<c10::IValue>& argume
   const bool pinned = host.has_storage() && is_pinned(host.storage().data());
   // What has another type is converted where it is (copy_kernel_cuda in
   // aten/src/ATen/native/cuda/Copy.cu).
-  WorkRecord::get().add_copy(device, {.bytes = static_cast<double>(to.nbytes()),
+  record_host_copy(device, to.nbytes(), from_host, pinned, !(pinned && arguments[2].toBool()));
+}
+
+void record_host_copy(c10::DeviceIndex device, std::uint64_t bytes, bool from_host, bool pinned,
+                      bool host_waits) {
+  WorkRecord::get().add_copy(device, {.bytes = static_cast<double>(bytes),
                                       .from_host = from_host,
                                       .pinned = pinned,
-                                      .host_waits = !(pinned && arguments[2].toBool()),
+                                      .host_waits = host_waits,
                                       .in_order = current_stream(device) == 0});
+}
+
+void record_kernel(c10::DeviceIndex device, std::uint64_t bytes) {
+  WorkRecord::get().add(device, {}, bytes);
 }
 
 void record_compiled(at::TensorList arguments) {

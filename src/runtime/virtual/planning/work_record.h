@@ -44,6 +44,13 @@ void record_copy(c10::DeviceIndex device, const std::vector<c10::IValue>& argume
 // once. Nothing happens if none of them is on a device.
 void record_compiled(at::TensorList arguments);
 
+// A kernel of the program ran on `device` that was given so many bytes, or would have.
+void record_kernel(c10::DeviceIndex device, std::uint64_t bytes);
+
+// CUDA's runtime copied bytes between the host and `device`.
+void record_host_copy(c10::DeviceIndex device, std::uint64_t bytes, bool from_host, bool pinned,
+                      bool host_waits);
+
 // A collective of `ranks` ranks moved `bytes`, the larger of its inputs and its outputs.
 void record_collective(const std::string& name, c10::DeviceIndex device, std::uint64_t bytes,
                        int ranks);

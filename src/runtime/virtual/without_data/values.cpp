@@ -317,4 +317,12 @@ void note_computed_on_zeros(const c10::OperatorName& name) {
   Questions::all().add("computed on zeros", name.name);
 }
 
+void note_read_by_call(const char* name) {
+  Questions::all().add("read", name);
+}
+
+void note_not_run(const char* kernel) {
+  Questions::all().add("kernel not run", kernel);
+}
+
 }  // namespace torchport::vdev

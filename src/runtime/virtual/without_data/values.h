@@ -36,6 +36,11 @@ void note_read(const c10::OperatorName& name);
 // Counts a call that was computed although values are missing, because there is no meta kernel.
 void note_computed_on_zeros(const c10::OperatorName& name);
 
+// Counts a call of CUDA's runtime that read values which are not there.
+void note_read_by_call(const char* name);
+// Counts a kernel of the program that was not run because it was given memory without values.
+void note_not_run(const char* kernel);
+
 // Large tensors of the host that are filled with random numbers stay zeros, so that weights which
 // go to a device take no memory of the host.
 void cover_host_fills();
