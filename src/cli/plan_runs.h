@@ -23,6 +23,10 @@ struct PlanOptions {
   bool smallest = false;
   std::string snapshot;  // the file for PyTorch's memory viewer
   std::string page;      // the report as HTML
+  // What ends a run early, or shortens it; 0 does not.
+  int steps = 0;
+  int batches = 0;
+  int seconds = 0;
 };
 
 // The devices that the options name, or one of CUDA.

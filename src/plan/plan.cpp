@@ -1,6 +1,7 @@
 #include "plan/plan.h"
 
 #include <algorithm>
+#include <csignal>
 #include <fstream>
 #include <system_error>
 
@@ -112,6 +113,9 @@ void add(Plan& plan, const nlohmann::json& told, const std::filesystem::path& fo
     for (const auto& one : *why) plan.uncertain.insert(one.get<std::string>());
   if (plan.ended_with.empty() && !told.at("ended_by").empty())
     plan.ended_with = told.at("ended_by").front();
+  if (plan.ended_early.empty()) plan.ended_early = told.value("ended_early", "");
+  plan.steps = std::max(plan.steps, told.value("steps", std::int64_t{0}));
+  plan.batches = std::max(plan.batches, told.value("batches", 0));
   if (const auto one = told.find("snapshot"); one != told.end() && !one->is_null())
     plan.snapshots.push_back(snapshot_of(*one, folder));
   ++plan.processes;
@@ -168,6 +172,10 @@ std::string Plan::ended_by() const {
   return ended_with.substr(0, ended_with.find('\n'));
 }
 
+bool Plan::was_interrupted() const {
+  return status == 128 + SIGINT || ended_with.starts_with("KeyboardInterrupt");
+}
+
 base::Result<Plan> read_plan(const std::filesystem::path& folder, int status) {
   Plan plan;
   plan.status = status;
@@ -188,6 +196,8 @@ base::Result<Plan> read_plan(const std::filesystem::path& folder, int status) {
     return base::fail(base::ErrorCode::kIo,
                       status == 0 ? "the program used no memory of a device"
                                   : "the program failed before it used memory of a device");
+  // Ranks that waited for one that had been ended have failed by that.
+  if (!plan.ended_early.empty() && !plan.ran_out()) plan.status = 0;
   std::sort(plan.devices.begin(), plan.devices.end(), [](const Device& a, const Device& b) {
     return a.name.size() != b.name.size() ? a.name.size() < b.name.size() : a.name < b.name;
   });

@@ -128,6 +128,33 @@ TEST_CASE("the report says why a figure may be another one") {
   CHECK(as_text(plan_of({process(kMiB)})).find("not exact:") == std::string::npos);
 }
 
+TEST_CASE("the report says what of the program it leaves out") {
+  CHECK(what_is_left_out(plan_of({process(kMiB)})).empty());
+  std::string told = process(kMiB);
+  replace(told, R"("ended_by": [])", R"("ended_by": ["KeyboardInterrupt: "], "steps": 7)");
+  CHECK(what_is_left_out(plan_of({told}, 130)) ==
+        "ended by Ctrl-C after 7 steps of the optimizer, so that this is only what it had until "
+        "then");
+  replace(told, "KeyboardInterrupt", "ValueError");
+  CHECK(what_is_left_out(plan_of({told}, 1)) ==
+        "the program failed, so that this is only what it had until then: ValueError: ");
+  // Another rank was ended by the plan, and this one waited for it.
+  std::string ended = process(kMiB);
+  replace(ended, R"("ended_by": [])",
+          R"("ended_by": [], "ended_early": "seconds", "steps": 0, "batches": 1)");
+  const Plan plan = plan_of({told, ended}, 1);
+  CHECK(plan.status == 0);
+  replace(ended, R"("ranks": 0)", R"("ranks": 2)");
+  CHECK(
+      what_is_left_out(plan_of({ended})) ==
+      "ended before the optimizer took a step, by --seconds: what the program does later is not in "
+      "this; each pass over a DataLoader had at most 1 batch, by --batches");
+  CHECK(as_html(plan_of({ended})).find("<p>Ended before the optimizer") != std::string::npos);
+  // A rank that ran out of memory is no rank that waited.
+  const std::string failure = R"({"bytes": 2097152, "line": "train.py:8", "module": "Net"})";
+  CHECK(plan_of({process(kMiB, failure), ended}, 1).ran_out());
+}
+
 TEST_CASE("what is no plan is refused") {
   const base::TemporaryFolder folder;
   CHECK(read_plan(folder.path(), 0).error().message == "the program used no memory of a device");
