@@ -178,6 +178,7 @@ int run(const PlanOptions& options, std::vector<std::string> rest) {
   if (options.profiles.size() > 1) return compare(options, rest);
   auto plan = run_once(options, first, rest, false);
   if (!plan) return fail(plan.error());
+  if (plan->devices.empty()) return plan->status;
   if (!options.page.empty())
     if (const auto written = plan::write_page(*plan, options.page); !written)
       return fail(written.error());
@@ -288,6 +289,12 @@ base::Result<plan::Plan> run_once(const PlanOptions& options, const std::string&
     return base::fail(base::ErrorCode::kUsage,
                       "the program ended with 2 before it used a device: there is no plan");
   auto plan = plan::read_plan(folder->path(), status);
+  if (!plan && plan.error().code == base::ErrorCode::kIo && status != 0 && !quiet) {
+    fail(plan.error());
+    plan::Plan none;
+    none.status = status;
+    return none;
+  }
   if (!plan || options.snapshot.empty()) return plan;
   const auto kept = plan::keep_snapshots(*plan, options.snapshot);
   if (!kept) return tl::unexpected<base::Error>(kept.error());

@@ -36,6 +36,8 @@ struct PlanOptions {
 
 // Runs the program and reads what its processes wrote. `rest` are the words after the options, as
 // `torchport run` takes them. The program's output is not shown if `quiet`. `variables` stay set.
+// A program that failed before it used a device is told, and has a plan without devices; an error
+// if `quiet`.
 [[nodiscard]] base::Result<plan::Plan> run_once(
     const PlanOptions& options, const std::string& profile, const std::vector<std::string>& rest,
     bool quiet, const std::map<std::string, std::string>& variables = {});

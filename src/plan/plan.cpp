@@ -151,6 +151,7 @@ bool Plan::ran_out() const {
 
 Verdict Plan::verdict() const {
   if (ran_out()) return Verdict::kDoesNotFit;
+  if (status != 0 && !was_interrupted()) return Verdict::kUnknown;
   Verdict worst = Verdict::kFits;
   for (const Device& device : devices) {
     if (device.least() > memory) return Verdict::kDoesNotFit;

@@ -116,6 +116,7 @@ enum class Verdict : std::uint8_t {
   kFits,
   kMayNotFit,  // whether it does depends on what is not exact
   kDoesNotFit,
+  kUnknown,  // the program failed for another reason
 };
 
 // Of all processes of the program: a device is that of the process that needs most of it.

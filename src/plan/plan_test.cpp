@@ -137,7 +137,10 @@ TEST_CASE("the report says what of the program it leaves out") {
         "then");
   replace(told, "KeyboardInterrupt", "ValueError");
   CHECK(what_is_left_out(plan_of({told}, 1)) ==
-        "the program failed, so that this is only what it had until then: ValueError: ");
+        "so it is not known whether it fits: this is only what it had until then");
+  CHECK(in_a_line(plan_of({told}, 1)) == "the program failed: ValueError: ");
+  CHECK(in_a_line(plan_of({process(kMiB)}, 9)) == "the program failed, it ended with 9");
+  CHECK(as_json(plan_of({told}, 1)).find(R"("verdict": "unknown")") != std::string::npos);
   // Another rank was ended by the plan, and this one waited for it.
   std::string ended = process(kMiB);
   replace(ended, R"("ended_by": [])",

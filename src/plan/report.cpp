@@ -123,6 +123,7 @@ std::string uncertain_text(const Plan& plan) {
 const char* verdict_name(Verdict verdict) {
   return verdict == Verdict::kFits        ? "fits"
          : verdict == Verdict::kMayNotFit ? "may not fit"
+         : verdict == Verdict::kUnknown   ? "unknown"
                                           : "does not fit";
 }
 
@@ -230,6 +231,10 @@ std::string in_a_line(const Plan& plan) {
     return fmt::format("does not fit: no room for {} on {} at {}", size_of(failure.bytes),
                        failed->name, failure.line);
   }
+  if (plan.verdict() == Verdict::kUnknown)
+    return plan.ended_by().empty()
+               ? fmt::format("the program failed, it ended with {}", plan.status)
+               : "the program failed: " + plan.ended_by();
   const std::uint64_t most = device.most();
   if (plan.verdict() == Verdict::kFits)
     return fmt::format("fits, {} left", size_of(plan.memory - most));
@@ -243,11 +248,10 @@ std::string what_is_left_out(const Plan& plan) {
                                 ? "before the optimizer took a step"
                                 : fmt::format("after {} {} of the optimizer", plan.steps,
                                               plan.steps == 1 ? "step" : "steps");
-  if (plan.was_interrupted() && plan.status != 0)
+  if (plan.status != 0 && plan.was_interrupted())
     return fmt::format("ended by Ctrl-C {}, so that this is only what it had until then", steps);
-  if (plan.status != 0)
-    return fmt::format("the program failed, so that this is only what it had until then: {}",
-                       plan.ended_by());
+  if (plan.verdict() == Verdict::kUnknown)
+    return "so it is not known whether it fits: this is only what it had until then";
   std::string text;
   if (!plan.ended_early.empty())
     text = fmt::format("ended {}, by --{}: what the program does later is not in this", steps,

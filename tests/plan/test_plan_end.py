@@ -177,3 +177,26 @@ def test_ctrl_c_ends_it_with_a_report(tmp_path: Path) -> None:
     assert "\nended by Ctrl-C after " in out
     assert "so that this is only what it had until then\n" in out
     assert "the program failed" not in out
+
+
+FAILS = """
+import torch
+x = torch.ones(1024, 1024, device="cuda")
+raise ValueError("no such dataset")
+"""
+
+
+def test_a_program_that_failed_does_not_fit(tmp_path: Path) -> None:
+    run = plan(tmp_path, FAILS, "train.py")
+    assert run.returncode == 1
+    assert "torchport: the program failed: ValueError: no such dataset\n" in run.stdout
+    assert "fits," not in run.stdout
+    run = plan(tmp_path, FAILS, "--profile", "t4", "train.py")  # one of two
+    assert run.returncode == 1
+    assert run.stdout.count("the program failed: ValueError: no such dataset\n") == 2
+
+
+def test_a_program_that_failed_early_has_its_own_exit_code(tmp_path: Path) -> None:
+    run = plan(tmp_path, "import torch\nraise SystemExit(7)\n", "train.py")
+    assert run.returncode == 7
+    assert "torchport: the program failed before it used memory of a device\n" in run.stderr
