@@ -92,6 +92,16 @@ Device device_of(const nlohmann::json& told) {
   return device;
 }
 
+// Whether a process took memory of a device, or asked for some.
+bool used_a_device(const nlohmann::json& told) {
+  const auto devices = told.is_object() ? told.find("devices") : told.end();
+  return devices != told.end() &&
+         std::any_of(devices->begin(), devices->end(), [](const nlohmann::json& one) {
+           return one.value("allocated", std::uint64_t{0}) != 0 ||
+                  !one.value("failures", nlohmann::json::array()).empty();
+         });
+}
+
 // Adds what one process wrote.
 void add(Plan& plan, const nlohmann::json& told, const std::filesystem::path& folder) {
   plan.profile = told.at("profile");
@@ -185,10 +195,17 @@ base::Result<Plan> read_plan(const std::filesystem::path& folder, int status) {
   for (const auto& entry : std::filesystem::directory_iterator(folder, error))
     if (entry.path().extension() == ".json") files.push_back(entry.path());
   std::sort(files.begin(), files.end());
+  std::vector<std::pair<std::filesystem::path, nlohmann::json>> processes;
   for (const auto& file : files) {
+    std::ifstream stream(file);
+    processes.emplace_back(file, nlohmann::json::parse(stream, nullptr, false));
+  }
+  // Those that used a device come first: their errors are the reasons of their launcher's.
+  const auto is_used = [](const auto& one) { return used_a_device(one.second); };
+  std::stable_partition(processes.begin(), processes.end(), is_used);
+  for (const auto& [file, told] : processes) {
     try {
-      std::ifstream stream(file);
-      add(plan, nlohmann::json::parse(stream), folder);
+      add(plan, told, folder);
     } catch (const nlohmann::json::exception& broken) {
       return base::fail(base::ErrorCode::kSyntax, broken.what(), file.string());
     }

@@ -60,6 +60,16 @@ TEST_CASE("a plan has the devices that were used, and the process that needs mos
   CHECK(plan.verdict() == Verdict::kFits);
 }
 
+TEST_CASE("the error of a rank is the reason, not that of its launcher") {
+  std::string launcher = process(kMiB);
+  replace(launcher, R"("allocated": 3072)", R"("allocated": 0)");
+  replace(launcher, R"("ended_by": [])", R"("ended_by": ["ChildFailedError: "])");
+  std::string rank = process(kMiB);
+  replace(rank, R"("ended_by": [])", R"("ended_by": ["FileNotFoundError: data.bin"])");
+  CHECK(in_a_line(plan_of({launcher, rank}, 1)) ==
+        "the program failed: FileNotFoundError: data.bin");
+}
+
 TEST_CASE("the verdict counts what can only be estimated") {
   const std::uint64_t memory = 16106127360;
   const std::uint64_t least = 2048 + 4096;

@@ -14,6 +14,7 @@ import os
 import pickle
 import sys
 import time
+import warnings
 import weakref
 from pathlib import Path
 from types import ModuleType
@@ -230,6 +231,10 @@ def start(torch: ModuleType) -> None:
     native.record_work()
     _record_snapshot(torch)
     modules = Modules(torch)
+    # The hooks are the plan's; a module that torch.compile wraps has the same name with and without them.
+    warnings.filterwarnings(
+        "ignore", r"Using `torch\.compile\(module\)` when there are global hooks"
+    )
     hooks = torch.nn.modules.module
     hooks.register_module_forward_pre_hook(modules.begin)
     hooks.register_module_forward_hook(modules.end, always_call=True)
