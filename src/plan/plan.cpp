@@ -11,6 +11,8 @@ namespace torchport::plan {
 
 namespace {
 
+constexpr int kSignals = 128;  // a status above it is of a program that a signal ended
+
 Time time_of(const nlohmann::json& told) {
   return {.unit = told.at("unit"),
           .least = told.at("least"),
@@ -134,6 +136,17 @@ void add(Plan& plan, const nlohmann::json& told, const std::filesystem::path& fo
   plan.ranks = std::max(plan.ranks, told.at("ranks").get<int>());
 }
 
+// `none`: no process wrote what it had.
+std::string why_there_is_none(int status, bool none) {
+  if (status > kSignals)
+    return "signal " + std::to_string(status - kSignals) +
+           " ended the program before it could write what it had";
+  if (none && status == 0)
+    return "the program told nothing: it did not import torch, or ended at once (os._exit)";
+  return status == 0 ? "the program used no memory of a device"
+                     : "the program failed before it used memory of a device";
+}
+
 }  // namespace
 
 std::uint64_t Device::least() const {
@@ -184,7 +197,7 @@ std::string Plan::ended_by() const {
 }
 
 bool Plan::was_interrupted() const {
-  return status == 128 + SIGINT || ended_with.starts_with("KeyboardInterrupt");
+  return status == kSignals + SIGINT || ended_with.starts_with("KeyboardInterrupt");
 }
 
 base::Result<Plan> read_plan(const std::filesystem::path& folder, int status) {
@@ -211,9 +224,7 @@ base::Result<Plan> read_plan(const std::filesystem::path& folder, int status) {
     }
   }
   if (plan.devices.empty())
-    return base::fail(base::ErrorCode::kIo,
-                      status == 0 ? "the program used no memory of a device"
-                                  : "the program failed before it used memory of a device");
+    return base::fail(base::ErrorCode::kIo, why_there_is_none(status, processes.empty()));
   // Ranks that waited for one that had been ended have failed by that.
   if (!plan.ended_early.empty() && !plan.ran_out()) plan.status = 0;
   std::sort(plan.devices.begin(), plan.devices.end(), [](const Device& a, const Device& b) {

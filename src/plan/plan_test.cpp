@@ -170,7 +170,14 @@ TEST_CASE("the report says what of the program it leaves out") {
 
 TEST_CASE("what is no plan is refused") {
   const base::TemporaryFolder folder;
-  CHECK(read_plan(folder.path(), 0).error().message == "the program used no memory of a device");
+  const auto why = [&](int status) { return read_plan(folder.path(), status).error().message; };
+  CHECK(why(0) == "the program told nothing: it did not import torch, or ended at once (os._exit)");
+  CHECK(why(1) == "the program failed before it used memory of a device");
+  CHECK(why(137) == "signal 9 ended the program before it could write what it had");
+  std::string unused = process(kMiB);
+  replace(unused, R"("allocated": 3072)", R"("allocated": 0)");
+  std::ofstream(folder.file("plan.1.json")) << unused;
+  CHECK(why(0) == "the program used no memory of a device");
   std::ofstream(folder.file("plan.1.json")) << "{";
   CHECK(read_plan(folder.path(), 0).error().code == base::ErrorCode::kSyntax);
   std::ofstream(folder.file("plan.1.json")) << R"({"profile": 3})";
