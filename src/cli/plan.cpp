@@ -182,7 +182,8 @@ int run(const PlanOptions& options, std::vector<std::string> rest) {
   if (!options.page.empty())
     if (const auto written = plan::write_page(*plan, options.page); !written)
       return fail(written.error());
-  fmt::print("{}", options.format == "json" ? plan::as_json(*plan) : plan::as_text(*plan));
+  // The program's last line may have no end, as that of a progress bar.
+  fmt::print("{}", options.format == "json" ? "\n" + plan::as_json(*plan) : plan::as_text(*plan));
   if (plan->status != 0 && !plan->ran_out()) return plan->status;
   return plan->verdict() == plan::Verdict::kFits ? 0 : 1;
 }

@@ -200,3 +200,9 @@ def test_a_program_that_failed_early_has_its_own_exit_code(tmp_path: Path) -> No
     run = plan(tmp_path, "import torch\nraise SystemExit(7)\n", "train.py")
     assert run.returncode == 7
     assert "torchport: the program failed before it used memory of a device\n" in run.stderr
+
+
+def test_json_begins_a_line(tmp_path: Path) -> None:
+    source = "import torch\ntorch.ones(9, device='cuda')\nprint('[1/2]', end='')\n"
+    run = plan(tmp_path, source, "--format", "json", "train.py")
+    assert run.stdout.startswith("[1/2]\n{\n")
