@@ -344,12 +344,22 @@ Result<Ended> run(const Program& program) {
   return ended;
 }
 
-Result<Ended> run_in_foreground(const std::vector<std::string>& words, milliseconds step,
+Result<Ended> run_in_foreground(const Program& program, milliseconds step,
                                 const std::function<void(pid_t)>& watch) {
-  if (words.empty()) return fail(ErrorCode::kInternal, "a program without a name");
+  if (program.words.empty()) return fail(ErrorCode::kInternal, "a program without a name");
+  std::vector<std::pair<Stream, int>> files;
+  for (const auto& [path, number] :
+       {std::pair(program.output_file, STDOUT_FILENO), {program.errors_file, STDERR_FILENO}}) {
+    if (path.empty()) continue;
+    auto stream = make_stream(path);
+    if (!stream) return tl::unexpected<Error>(std::move(stream).error());
+    files.emplace_back(std::move(*stream), number);
+  }
   const SignalsPassedOn signals;
-  const auto child = start({.words = words}, [&] {
+  const auto child = start(program, [&] {
     signals.restore();
+    for (const auto& [stream, number] : files)
+      if (dup2(stream.writer.number(), number) < 0) return NotStarted{errno};
     return NotStarted{};
   });
   if (!child) return tl::unexpected<Error>(child.error());

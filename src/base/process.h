@@ -67,11 +67,12 @@ struct Ended {
 // Thread safe, as long as no thread changes the environment.
 [[nodiscard]] Result<Ended> run(const Program& program);
 
-// Runs a command as a shell does: it has the streams and the process group of this process, so that
-// the terminal's Ctrl-C reaches it. Meanwhile this process ignores SIGINT and SIGQUIT, and passes
-// SIGTERM and SIGHUP on. `watch` is called with the command's process number after each `step`.
-// Fails with kIo if the command cannot be started. Not thread safe: it handles signals.
-[[nodiscard]] Result<Ended> run_in_foreground(const std::vector<std::string>& words,
+// Runs a command as a shell does: it has the process group of this process, so that the terminal's
+// Ctrl-C reaches it, and the streams of this process but for those that go to files. Meanwhile this
+// process ignores SIGINT and SIGQUIT, and passes SIGTERM and SIGHUP on. `watch` is called with the
+// command's process number after each `step`. Fails with kIo if the command cannot be started. Not
+// thread safe: it handles signals.
+[[nodiscard]] Result<Ended> run_in_foreground(const Program& program,
                                               std::chrono::milliseconds step,
                                               const std::function<void(pid_t process)>& watch);
 

@@ -229,19 +229,28 @@ TEST_CASE("a command in the foreground is watched until it ends, and gets reques
   const milliseconds step(5);
   int looks = 0;
   const auto count = [&](pid_t process) { looks += kill(process, 0) == 0 ? 1 : 0; };
-  const auto ended = run_in_foreground({"sh", "-c", "sleep 0.1; exit 7"}, step, count);
+  const auto ended = run_in_foreground({.words = {"sh", "-c", "sleep 0.1; exit 7"}}, step, count);
   REQUIRE(ended.has_value());
   CHECK(ended->status() == 7);
   CHECK(looks > 0);
-  CHECK(run_in_foreground({"sh", "-c", "kill -KILL $$"}, step, count)->status() == 128 + SIGKILL);
-  CHECK(run_in_foreground({"no-such-program"}, step, count).error().path == "no-such-program");
+  CHECK(run_in_foreground({.words = {"sh", "-c", "kill -KILL $$"}}, step, count)->status() ==
+        128 + SIGKILL);
+  CHECK(run_in_foreground({.words = {"no-such-program"}}, step, count).error().path ==
+        "no-such-program");
+
+  const TemporaryFolder folder;
+  const std::string file = folder.file("out");
+  const Program told{.words = {"sh", "-c", "echo told"}, .output_file = file};
+  CHECK(run_in_foreground(told, step, count)->status() == 0);
+  std::string line;
+  CHECK((std::getline(std::ifstream(file), line) && line == "told"));
 
   // SIGTERM to this process ends the command, and Ctrl-C is the command's alone.
   const auto terminate = [](pid_t) {
     raise(SIGINT);
     raise(SIGTERM);
   };
-  CHECK(run_in_foreground({"sleep", "10"}, step, terminate)->status() == 128 + SIGTERM);
+  CHECK(run_in_foreground({.words = {"sleep", "10"}}, step, terminate)->status() == 128 + SIGTERM);
 }
 
 }  // namespace

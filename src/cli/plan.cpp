@@ -2,6 +2,7 @@
 // device needs, who holds it, and whether it fits.
 #include <charconv>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -69,6 +70,28 @@ base::Result<Search> parse_search(const std::string& text) {
   search.name = text.substr(0, equals);
   return search;
 }
+
+// Says once how a program that runs for long is ended, since most programs train for days.
+class LongRunNote {
+ public:
+  LongRunNote(const PlanOptions& options, bool is_one_of_many)
+      : is_done_(options.steps > 0 || options.seconds > 0), is_one_of_many_(is_one_of_many) {}
+
+  void operator()(pid_t) {
+    if (is_done_ || std::chrono::steady_clock::now() < begin_ + kLong) return;
+    is_done_ = true;
+    fmt::print(stderr,
+               "torchport: the program has run for {} s. {}--steps N, --batches N and --seconds N "
+               "make it short\n",
+               kLong.count(), is_one_of_many_ ? "" : "Ctrl-C ends it and prints the report; ");
+  }
+
+ private:
+  static constexpr std::chrono::seconds kLong{30};
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  bool is_done_;
+  bool is_one_of_many_;
+};
 
 // The largest value with which the program fits, by bisection.
 int search_largest(const PlanOptions& options, const std::string& profile,
@@ -155,10 +178,12 @@ int run(const PlanOptions& options, std::vector<std::string> rest) {
   if (options.profiles.size() > 1) return compare(options, rest);
   auto plan = run_once(options, first, rest, false);
   if (!plan) return fail(plan.error());
+  if (plan->devices.empty()) return plan->status;
   if (!options.page.empty())
     if (const auto written = plan::write_page(*plan, options.page); !written)
       return fail(written.error());
-  fmt::print("{}", options.format == "json" ? plan::as_json(*plan) : plan::as_text(*plan));
+  // The program's last line may have no end, as that of a progress bar.
+  fmt::print("{}", options.format == "json" ? "\n" + plan::as_json(*plan) : plan::as_text(*plan));
   if (plan->status != 0 && !plan->ran_out()) return plan->status;
   return plan->verdict() == plan::Verdict::kFits ? 0 : 1;
 }
@@ -204,6 +229,19 @@ void attach(CLI::App& app) {
                   "Plan rank 0 of N, in one process: the other ranks are assumed to be alike")
       ->check(CLI::Range(1, 1 << 20))
       ->type_name("N");
+  sub->add_option("--steps", options->steps,
+                  "End the program when an optimizer has taken N steps and would take the next")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  sub->add_option("--batches", options->batches,
+                  "Let each pass over a DataLoader have at most N batches: epochs are short, and "
+                  "validation is planned, too")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  sub->add_option("--seconds", options->seconds,
+                  "End the program N seconds after it first used a device")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
   sub->add_option("--snapshot", options->snapshot,
                   "Write what torch.cuda.memory._dump_snapshot() writes, for PyTorch's memory "
                   "viewer; of several processes one file each, NAME.rank0.pickle")
@@ -234,23 +272,30 @@ base::Result<plan::Plan> run_once(const PlanOptions& options, const std::string&
   const std::string target = folder->file("plan.json");
   for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
   setenv("TORCHPORT_PLAN", target.c_str(), 1);
+  for (const auto& [name, value] : {std::pair("TORCHPORT_PLAN_STEPS", options.steps),
+                                    {"TORCHPORT_PLAN_BATCHES", options.batches},
+                                    {"TORCHPORT_PLAN_SECONDS", options.seconds}})
+    setenv(name, std::to_string(value).c_str(), 1);
   if (!options.snapshot.empty())
     setenv("TORCHPORT_PLAN_SNAPSHOT", std::to_string(plan::kMostSnapshotEvents).c_str(), 1);
-  int status = 0;
-  if (quiet) {
-    const auto ended =
-        base::run({.words = words, .output_file = base::kNowhere, .errors_file = base::kNowhere});
-    if (!ended) return tl::unexpected<base::Error>(ended.error());
-    status = ended->status();
-  } else {
-    const auto ended = base::run_in_foreground(words, std::chrono::milliseconds(500), [](pid_t) {});
-    if (!ended) return tl::unexpected<base::Error>(ended.error());
-    status = ended->status();
-  }
+  const std::string streams = quiet ? base::kNowhere : "";
+  const auto ended =
+      base::run_in_foreground({.words = words, .output_file = streams, .errors_file = streams},
+                              std::chrono::milliseconds(500), LongRunNote(options, quiet));
+  if (!ended) return tl::unexpected<base::Error>(ended.error());
+  const int status = ended->status();
+  if (quiet && status == 128 + SIGINT)
+    return base::fail(base::ErrorCode::kUsage, "ended by Ctrl-C: there is no result of this run");
   if (status == kUsageError && std::filesystem::is_empty(folder->path()))
     return base::fail(base::ErrorCode::kUsage,
                       "the program ended with 2 before it used a device: there is no plan");
   auto plan = plan::read_plan(folder->path(), status);
+  if (!plan && plan.error().code == base::ErrorCode::kIo && status != 0 && !quiet) {
+    fail(plan.error());
+    plan::Plan none;
+    none.status = status;
+    return none;
+  }
   if (!plan || options.snapshot.empty()) return plan;
   const auto kept = plan::keep_snapshots(*plan, options.snapshot);
   if (!kept) return tl::unexpected<base::Error>(kept.error());

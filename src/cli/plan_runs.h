@@ -23,6 +23,10 @@ struct PlanOptions {
   bool smallest = false;
   std::string snapshot;  // the file for PyTorch's memory viewer
   std::string page;      // the report as HTML
+  // What ends a run early, or shortens it; 0 does not.
+  int steps = 0;
+  int batches = 0;
+  int seconds = 0;
 };
 
 // The devices that the options name, or one of CUDA.
@@ -32,6 +36,8 @@ struct PlanOptions {
 
 // Runs the program and reads what its processes wrote. `rest` are the words after the options, as
 // `torchport run` takes them. The program's output is not shown if `quiet`. `variables` stay set.
+// A program that failed before it used a device is told, and has a plan without devices; an error
+// if `quiet`.
 [[nodiscard]] base::Result<plan::Plan> run_once(
     const PlanOptions& options, const std::string& profile, const std::vector<std::string>& rest,
     bool quiet, const std::map<std::string, std::string>& variables = {});

@@ -259,7 +259,7 @@ int watch_command(const TopOptions& options, const std::vector<std::string>& wor
   const auto step = std::min(kLooks, top.interval());
   auto shown = Clock::now();
   bool first = true;
-  const auto ended = base::run_in_foreground(words, step, [&](pid_t process) {
+  const auto ended = base::run_in_foreground({.words = words}, step, [&](pid_t process) {
     if (first) top.watch(process, accounts->path());
     first = false;
     const bool draws = Clock::now() - shown >= top.interval();

@@ -187,11 +187,11 @@ std::string head_html(const Plan& plan) {
   if (plan.ranks > 0)
     html += fmt::format("<p>This is rank 0 of {}; the other ranks are assumed to be alike.</p>\n",
                         plan.ranks);
-  if (plan.status != 0 && !plan.ran_out())
-    html += fmt::format(
-        "<div class=panel><p><b>The program failed, so that this is only what it had until "
-        "then</b></p><p>{}</p></div>\n",
-        escape(plan.ended_by()));
+  std::string left_out = what_is_left_out(plan);
+  if (!left_out.empty()) {
+    left_out.front() = static_cast<char>(left_out.front() - 'a' + 'A');
+    html += fmt::format("<div class=panel><p>{}</p></div>\n", escape(left_out));
+  }
   return html;
 }
 

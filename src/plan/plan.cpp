@@ -1,6 +1,7 @@
 #include "plan/plan.h"
 
 #include <algorithm>
+#include <csignal>
 #include <fstream>
 #include <system_error>
 
@@ -9,6 +10,8 @@
 namespace torchport::plan {
 
 namespace {
+
+constexpr int kSignals = 128;  // a status above it is of a program that a signal ended
 
 Time time_of(const nlohmann::json& told) {
   return {.unit = told.at("unit"),
@@ -91,6 +94,16 @@ Device device_of(const nlohmann::json& told) {
   return device;
 }
 
+// Whether a process took memory of a device, or asked for some.
+bool used_a_device(const nlohmann::json& told) {
+  const auto devices = told.is_object() ? told.find("devices") : told.end();
+  return devices != told.end() &&
+         std::any_of(devices->begin(), devices->end(), [](const nlohmann::json& one) {
+           return one.value("allocated", std::uint64_t{0}) != 0 ||
+                  !one.value("failures", nlohmann::json::array()).empty();
+         });
+}
+
 // Adds what one process wrote.
 void add(Plan& plan, const nlohmann::json& told, const std::filesystem::path& folder) {
   plan.profile = told.at("profile");
@@ -112,12 +125,26 @@ void add(Plan& plan, const nlohmann::json& told, const std::filesystem::path& fo
     for (const auto& one : *why) plan.uncertain.insert(one.get<std::string>());
   if (plan.ended_with.empty() && !told.at("ended_by").empty())
     plan.ended_with = told.at("ended_by").front();
+  if (plan.ended_early.empty()) plan.ended_early = told.value("ended_early", "");
+  plan.steps = std::max(plan.steps, told.value("steps", std::int64_t{0}));
+  plan.batches = std::max(plan.batches, told.value("batches", 0));
   if (const auto one = told.find("snapshot"); one != told.end() && !one->is_null())
     plan.snapshots.push_back(snapshot_of(*one, folder));
   ++plan.processes;
   for (const auto& [name, count] : told.at("changes").items())
     plan.changes[name] += count.get<std::int64_t>();
   plan.ranks = std::max(plan.ranks, told.at("ranks").get<int>());
+}
+
+// `none`: no process wrote what it had.
+std::string why_there_is_none(int status, bool none) {
+  if (status > kSignals)
+    return "signal " + std::to_string(status - kSignals) +
+           " ended the program before it could write what it had";
+  if (none && status == 0)
+    return "the program told nothing: it did not import torch, or ended at once (os._exit)";
+  return status == 0 ? "the program used no memory of a device"
+                     : "the program failed before it used memory of a device";
 }
 
 }  // namespace
@@ -147,6 +174,7 @@ bool Plan::ran_out() const {
 
 Verdict Plan::verdict() const {
   if (ran_out()) return Verdict::kDoesNotFit;
+  if (status != 0 && !was_interrupted()) return Verdict::kUnknown;
   Verdict worst = Verdict::kFits;
   for (const Device& device : devices) {
     if (device.least() > memory) return Verdict::kDoesNotFit;
@@ -168,6 +196,10 @@ std::string Plan::ended_by() const {
   return ended_with.substr(0, ended_with.find('\n'));
 }
 
+bool Plan::was_interrupted() const {
+  return status == kSignals + SIGINT || ended_with.starts_with("KeyboardInterrupt");
+}
+
 base::Result<Plan> read_plan(const std::filesystem::path& folder, int status) {
   Plan plan;
   plan.status = status;
@@ -176,18 +208,25 @@ base::Result<Plan> read_plan(const std::filesystem::path& folder, int status) {
   for (const auto& entry : std::filesystem::directory_iterator(folder, error))
     if (entry.path().extension() == ".json") files.push_back(entry.path());
   std::sort(files.begin(), files.end());
+  std::vector<std::pair<std::filesystem::path, nlohmann::json>> processes;
   for (const auto& file : files) {
+    std::ifstream stream(file);
+    processes.emplace_back(file, nlohmann::json::parse(stream, nullptr, false));
+  }
+  // Those that used a device come first: their errors are the reasons of their launcher's.
+  const auto is_used = [](const auto& one) { return used_a_device(one.second); };
+  std::stable_partition(processes.begin(), processes.end(), is_used);
+  for (const auto& [file, told] : processes) {
     try {
-      std::ifstream stream(file);
-      add(plan, nlohmann::json::parse(stream), folder);
+      add(plan, told, folder);
     } catch (const nlohmann::json::exception& broken) {
       return base::fail(base::ErrorCode::kSyntax, broken.what(), file.string());
     }
   }
   if (plan.devices.empty())
-    return base::fail(base::ErrorCode::kIo,
-                      status == 0 ? "the program used no memory of a device"
-                                  : "the program failed before it used memory of a device");
+    return base::fail(base::ErrorCode::kIo, why_there_is_none(status, processes.empty()));
+  // Ranks that waited for one that had been ended have failed by that.
+  if (!plan.ended_early.empty() && !plan.ran_out()) plan.status = 0;
   std::sort(plan.devices.begin(), plan.devices.end(), [](const Device& a, const Device& b) {
     return a.name.size() != b.name.size() ? a.name.size() < b.name.size() : a.name < b.name;
   });

@@ -120,6 +120,7 @@ enum class Verdict : std::uint8_t {
   kFits,
   kMayNotFit,  // whether it does depends on what is not exact
   kDoesNotFit,
+  kUnknown,  // the program failed for another reason
 };
 
 // Of all processes of the program: a device is that of the process that needs most of it.
@@ -130,6 +131,9 @@ struct Plan {
   std::vector<MissingValue> missing;
   std::set<std::string> uncertain{};  // why a figure may be another one, in words
   std::string ended_with;             // the exception that ended the program; empty if none did
+  std::string ended_early{};  // by the plan: after "steps" or "seconds"; empty if it was not
+  std::int64_t steps = 0;     // that the optimizer took that took most
+  int batches = 0;            // the most of one pass over a DataLoader, if the plan set one
   double seconds = 0;
   int status = 0;
   int processes = 0;
@@ -141,6 +145,8 @@ struct Plan {
   [[nodiscard]] bool ran_out() const;
   [[nodiscard]] Verdict verdict() const;
   [[nodiscard]] std::string ended_by() const;
+  // Whether the user ended it, by Ctrl-C.
+  [[nodiscard]] bool was_interrupted() const;
 };
 
 // Reads what the processes of a program wrote into a folder. Fails with kSyntax, and with kIo if

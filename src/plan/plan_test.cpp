@@ -61,6 +61,16 @@ TEST_CASE("a plan has the devices that were used, and the process that needs mos
   CHECK(plan.verdict() == Verdict::kFits);
 }
 
+TEST_CASE("the error of a rank is the reason, not that of its launcher") {
+  std::string launcher = process(kMiB);
+  replace(launcher, R"("allocated": 3072)", R"("allocated": 0)");
+  replace(launcher, R"("ended_by": [])", R"("ended_by": ["ChildFailedError: "])");
+  std::string rank = process(kMiB);
+  replace(rank, R"("ended_by": [])", R"("ended_by": ["FileNotFoundError: data.bin"])");
+  CHECK(in_a_line(plan_of({launcher, rank}, 1)) ==
+        "the program failed: FileNotFoundError: data.bin");
+}
+
 TEST_CASE("the verdict counts what can only be estimated") {
   const std::uint64_t memory = 16106127360;
   const std::uint64_t least = 2048 + 4096;
@@ -140,9 +150,46 @@ TEST_CASE("the report says why a figure may be another one") {
   CHECK(as_text(plan_of({process(kMiB)})).find("not exact:") == std::string::npos);
 }
 
+TEST_CASE("the report says what of the program it leaves out") {
+  CHECK(what_is_left_out(plan_of({process(kMiB)})).empty());
+  std::string told = process(kMiB);
+  replace(told, R"("ended_by": [])", R"("ended_by": ["KeyboardInterrupt: "], "steps": 7)");
+  CHECK(what_is_left_out(plan_of({told}, 130)) ==
+        "ended by Ctrl-C after 7 steps of the optimizer, so that this is only what it had until "
+        "then");
+  replace(told, "KeyboardInterrupt", "ValueError");
+  CHECK(what_is_left_out(plan_of({told}, 1)) ==
+        "so it is not known whether it fits: this is only what it had until then");
+  CHECK(in_a_line(plan_of({told}, 1)) == "the program failed: ValueError: ");
+  CHECK(in_a_line(plan_of({process(kMiB)}, 9)) == "the program failed, it ended with 9");
+  CHECK(as_json(plan_of({told}, 1)).find(R"("verdict": "unknown")") != std::string::npos);
+  // Another rank was ended by the plan, and this one waited for it.
+  std::string ended = process(kMiB);
+  replace(ended, R"("ended_by": [])",
+          R"("ended_by": [], "ended_early": "seconds", "steps": 0, "batches": 1)");
+  const Plan plan = plan_of({told, ended}, 1);
+  CHECK(plan.status == 0);
+  replace(ended, R"("ranks": 0)", R"("ranks": 2)");
+  CHECK(
+      what_is_left_out(plan_of({ended})) ==
+      "ended before the optimizer took a step, by --seconds: what the program does later is not in "
+      "this; each pass over a DataLoader had at most 1 batch, by --batches");
+  CHECK(as_html(plan_of({ended})).find("<p>Ended before the optimizer") != std::string::npos);
+  // A rank that ran out of memory is no rank that waited.
+  const std::string failure = R"({"bytes": 2097152, "line": "train.py:8", "module": "Net"})";
+  CHECK(plan_of({process(kMiB, failure), ended}, 1).ran_out());
+}
+
 TEST_CASE("what is no plan is refused") {
   const base::TemporaryFolder folder;
-  CHECK(read_plan(folder.path(), 0).error().message == "the program used no memory of a device");
+  const auto why = [&](int status) { return read_plan(folder.path(), status).error().message; };
+  CHECK(why(0) == "the program told nothing: it did not import torch, or ended at once (os._exit)");
+  CHECK(why(1) == "the program failed before it used memory of a device");
+  CHECK(why(137) == "signal 9 ended the program before it could write what it had");
+  std::string unused = process(kMiB);
+  replace(unused, R"("allocated": 3072)", R"("allocated": 0)");
+  std::ofstream(folder.file("plan.1.json")) << unused;
+  CHECK(why(0) == "the program used no memory of a device");
   std::ofstream(folder.file("plan.1.json")) << "{";
   CHECK(read_plan(folder.path(), 0).error().code == base::ErrorCode::kSyntax);
   std::ofstream(folder.file("plan.1.json")) << R"({"profile": 3})";

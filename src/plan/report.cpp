@@ -132,6 +132,7 @@ std::string uncertain_text(const Plan& plan) {
 const char* verdict_name(Verdict verdict) {
   return verdict == Verdict::kFits        ? "fits"
          : verdict == Verdict::kMayNotFit ? "may not fit"
+         : verdict == Verdict::kUnknown   ? "unknown"
                                           : "does not fit";
 }
 
@@ -222,6 +223,9 @@ nlohmann::json json_of(const Plan& plan) {
           {"processes", plan.processes},
           {"ranks", plan.ranks},
           {"ended_by", plan.ended_with},
+          {"ended_early", plan.ended_early},
+          {"steps", plan.steps},
+          {"batches", plan.batches},
           {"seconds", plan.seconds}};
 }
 
@@ -236,6 +240,10 @@ std::string in_a_line(const Plan& plan) {
     return fmt::format("does not fit: no room for {} on {} at {}", size_of(failure.bytes),
                        failed->name, failure.line);
   }
+  if (plan.verdict() == Verdict::kUnknown)
+    return plan.ended_by().empty()
+               ? fmt::format("the program failed, it ended with {}", plan.status)
+               : "the program failed: " + plan.ended_by();
   const std::uint64_t most = device.most();
   if (plan.verdict() == Verdict::kFits)
     return fmt::format("fits, {} left", size_of(plan.memory - most));
@@ -243,11 +251,31 @@ std::string in_a_line(const Plan& plan) {
                      size_of(most));
 }
 
+std::string what_is_left_out(const Plan& plan) {
+  if (plan.ran_out()) return {};
+  const std::string steps = plan.steps == 0
+                                ? "before the optimizer took a step"
+                                : fmt::format("after {} {} of the optimizer", plan.steps,
+                                              plan.steps == 1 ? "step" : "steps");
+  if (plan.status != 0 && plan.was_interrupted())
+    return fmt::format("ended by Ctrl-C {}, so that this is only what it had until then", steps);
+  if (plan.verdict() == Verdict::kUnknown)
+    return "so it is not known whether it fits: this is only what it had until then";
+  std::string text;
+  if (!plan.ended_early.empty())
+    text = fmt::format("ended {}, by --{}: what the program does later is not in this", steps,
+                       plan.ended_early);
+  if (plan.batches > 0)
+    text += fmt::format("{}each pass over a DataLoader had at most {} {}, by --batches",
+                        text.empty() ? "" : "; ", plan.batches,
+                        plan.batches == 1 ? "batch" : "batches");
+  return text;
+}
+
 std::string as_text(const Plan& plan) {
   std::string text = fmt::format("\ntorchport: {}\n", in_a_line(plan));
-  if (plan.status != 0 && !plan.ran_out())
-    text += fmt::format("the program failed, so that this is only what it had until then: {}\n",
-                        plan.ended_by());
+  if (const std::string left_out = what_is_left_out(plan); !left_out.empty())
+    text += left_out + "\n";
   if (plan.ranks > 0)
     text +=
         fmt::format("this is rank 0 of {}; the other ranks are assumed to be alike\n", plan.ranks);

@@ -211,3 +211,21 @@ def test_a_program_that_fails_by_itself(tmp_path: Path) -> None:
     run = torchport("plan", "host.py", folder=tmp_path)
     assert run.returncode == 3
     assert "used no memory of a device" in run.stderr
+
+
+def test_gradients_have_their_name_without_an_optimizer(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("""
+import torch
+model = torch.nn.Linear(4096, 4096, device="cuda")
+for _ in range(2):
+    model.zero_grad()
+    model(torch.randn(64, 4096, device="cuda")).sum().backward()
+    for parameter in model.parameters():
+        parameter.data.add_(parameter.grad, alpha=-0.1)
+model.zero_grad()
+""")
+    run = torchport("plan", *PROFILE, "--format", "json", "train.py", folder=tmp_path)
+    assert run.returncode == 0, run.stderr
+    (device,) = json.loads(run.stdout[run.stdout.index("{") :])["devices"]
+    gradients = sum(row["bytes"] for row in device["rows"] if row["holds"] == "gradients")
+    assert gradients == (4096 * 4096 + 4096) * 4

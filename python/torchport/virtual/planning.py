@@ -14,12 +14,14 @@ import os
 import pickle
 import sys
 import time
+import warnings
 import weakref
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from torchport.virtual import alike_ranks, outside, planning_changes, without_data
+from torchport.virtual.planning_end import Ending
 
 FILE = "TORCHPORT_PLAN"
 SNAPSHOT = "TORCHPORT_PLAN_SNAPSHOT"  # how many events of each device a snapshot may have
@@ -67,7 +69,7 @@ class Modules:
         self.native.memory_of_module(self.running[-1] if self.running else 0)
 
     def mark_gradients(self) -> None:
-        """Names the gradients of a program that ended before an optimizer's step named them."""
+        """Names the gradients that no optimizer's step has named."""
         for reference in self.roots:
             root = reference()
             parameters = [] if root is None else root.parameters()
@@ -85,6 +87,19 @@ def _tensors(value: Any, torch: ModuleType) -> list[Any]:
     if isinstance(value, (list, tuple)):
         return [tensor for one in value for tensor in _tensors(one, torch)]
     return []
+
+
+def _watch_backward(torch: ModuleType, modules: Modules, ending: Ending) -> None:
+    """Names gradients after each backward pass of a program that updates its parameters itself."""
+    backward = torch.autograd.backward
+
+    @functools.wraps(backward)
+    def backward_and_name(*arguments: Any, **named: Any) -> None:
+        backward(*arguments, **named)
+        if ending.steps == 0:  # else the optimizer's next step names them
+            modules.mark_gradients()
+
+    torch.autograd.backward = backward_and_name
 
 
 def _watch_gathering(torch: ModuleType) -> None:
@@ -151,7 +166,7 @@ def _short(line: str) -> str:
     return line
 
 
-def _watch_optimizers(torch: ModuleType) -> None:
+def _watch_optimizers(torch: ModuleType, ending: Ending) -> None:
     from torch.optim.optimizer import (
         register_optimizer_step_post_hook,
         register_optimizer_step_pre_hook,
@@ -160,6 +175,7 @@ def _watch_optimizers(torch: ModuleType) -> None:
     native = torch._ops.ops.torchport
 
     def before(optimizer: Any, *_: Any) -> None:
+        ending.before_step(optimizer)
         parameters = [one for group in optimizer.param_groups for one in group["params"]]
         native.mark_memory(_tensors(parameters, torch), "parameters")
         gradients = [one.grad for one in parameters if one.grad is not None]
@@ -169,6 +185,7 @@ def _watch_optimizers(torch: ModuleType) -> None:
     def after(optimizer: Any, *_: Any) -> None:
         native.memory_of_step(False)
         native.end_of_work("step")
+        ending.after_step(optimizer)
         native.mark_memory(_tensors(optimizer.state, torch), "optimizer states")
 
     register_optimizer_step_pre_hook(before)
@@ -214,10 +231,16 @@ def start(torch: ModuleType) -> None:
     native.record_work()
     _record_snapshot(torch)
     modules = Modules(torch)
+    # The hooks are the plan's; a module that torch.compile wraps has the same name with and without them.
+    warnings.filterwarnings(
+        "ignore", r"Using `torch\.compile\(module\)` when there are global hooks"
+    )
     hooks = torch.nn.modules.module
     hooks.register_module_forward_pre_hook(modules.begin)
     hooks.register_module_forward_hook(modules.end, always_call=True)
-    _watch_optimizers(torch)
+    ending = Ending(torch, lambda: write())
+    _watch_optimizers(torch, ending)
+    _watch_backward(torch, modules, ending)
     changes = planning_changes.start(torch)
     began = time.monotonic()
     ended_by: list[str] = []
@@ -238,6 +261,9 @@ def start(torch: ModuleType) -> None:
         recorded = _recorded(torch, modules.names) | {
             "seconds": time.monotonic() - began,
             "ended_by": ended_by,
+            "ended_early": ending.why,
+            "steps": ending.steps,
+            "batches": ending.batches,
             "changes": changes.applied,
             "uncertain": without_data.uncertain(),
             "ranks": int(os.environ.get(alike_ranks.VARIABLE, "0")),
