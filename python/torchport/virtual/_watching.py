@@ -88,7 +88,14 @@ def find_lines(torch: ModuleType) -> None:
     own = str(Path(__file__).parents[1])
     # torch/_inductor/runtime/cache_dir_utils.py; its default folder ends with the user's name
     compiled = os.environ.get("TORCHINDUCTOR_CACHE_DIR") or f"{gettempdir()}/torchinductor_"
-    folders = [str(Path(str(torch.__file__)).parent), own, compiled, "<frozen", "<string>", "<eval_with_key>"]
+    folders = [
+        str(Path(str(torch.__file__)).parent),
+        own,
+        compiled,
+        "<frozen",
+        "<string>",
+        "<eval_with_key>",
+    ]
     triton = importlib.util.find_spec("triton")  # does not import it
     if triton is not None and triton.origin:
         folders.append(

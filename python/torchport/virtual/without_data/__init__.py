@@ -27,9 +27,10 @@ def kept_bytes(torch: ModuleType) -> int:
 def install(torch: ModuleType) -> None:
     """Called after torch is imported."""
     if wanted():
-        from torchport.virtual.without_data import checkpoints
+        from torchport.virtual.without_data import checkpoints, convolutions
 
         checkpoints.install(torch, kept_bytes(torch))
+        convolutions.install(torch)
 
 
 def uncertain() -> list[str]:
