@@ -46,7 +46,7 @@ def _devices_of_machine(about: dict[str, Any]) -> int:
         return int(told)
     # A program that is sharded for a trial has one device, and stands for ranks on one machine.
     ranks = int(os.environ.get(alike_ranks.VARIABLE, "1"))
-    return max(about["count"], min(ranks, MOST_DEVICES))
+    return max(int(about["count"]), min(ranks, MOST_DEVICES))
 
 
 def _machine(about: dict[str, Any]) -> nccl.Machine:
