@@ -11,10 +11,6 @@ namespace torchport::plan {
 
 [[nodiscard]] std::string as_text(const Plan& plan);
 
-// Why the plan is of a part of the program only, in words that begin in lower case; empty if it is
-// of all.
-[[nodiscard]] std::string what_is_left_out(const Plan& plan);
-
 // Why the plan is only of a part of the program, in words that begin in lower case; empty if it is
 // of all.
 [[nodiscard]] std::string what_is_left_out(const Plan& plan);
