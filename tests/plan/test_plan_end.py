@@ -143,7 +143,7 @@ def test_all_ranks_end(tmp_path: Path, limit: tuple[str, str]) -> None:
         tmp_path,
         RANKS,
         *("--devices", "cuda:2", *limit, "--format", "json"),
-        *("--", "torchrun", "--nproc-per-node", "2", "train.py"),
+        *("--", sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "train.py"),
     )
     assert run.returncode == 0, run.stdout + run.stderr
     told = read(run)
