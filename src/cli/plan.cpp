@@ -231,16 +231,16 @@ void attach(CLI::App& app) {
       ->type_name("N");
   sub->add_option("--steps", options->steps,
                   "End the program when an optimizer has taken N steps and would take the next")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1 << 30))
       ->type_name("N");
   sub->add_option("--batches", options->batches,
                   "Let each pass over a DataLoader have at most N batches: epochs are short, and "
                   "validation is planned, too")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1 << 30))
       ->type_name("N");
   sub->add_option("--seconds", options->seconds,
                   "End the program N seconds after it first used a device")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1 << 30))
       ->type_name("N");
   sub->add_option("--snapshot", options->snapshot,
                   "Write what torch.cuda.memory._dump_snapshot() writes, for PyTorch's memory "

@@ -206,3 +206,11 @@ def test_json_begins_a_line(tmp_path: Path) -> None:
     source = "import torch\ntorch.ones(9, device='cuda')\nprint('[1/2]', end='')\n"
     run = plan(tmp_path, source, "--format", "json", "train.py")
     assert run.stdout.startswith("[1/2]\n{\n")
+
+
+@pytest.mark.parametrize("words", [("--steps", "0"), ("--batches", "-1"), ("--seconds", "soon")])
+def test_a_limit_is_a_positive_number(tmp_path: Path, words: tuple[str, str]) -> None:
+    run = plan(tmp_path, "", *words, "train.py")
+    assert run.returncode == 2
+    assert f"{words[0]}: Value {words[1]} not in range 1 to " in run.stderr
+    assert all(len(line) < 100 for line in run.stderr.splitlines())
