@@ -225,23 +225,18 @@ void attach(CLI::App& app) {
       ->type_name("CHANGES");
   sub->add_flag("--smallest", options->smallest,
                 "Find the smallest card, of --profile or of all, with which the program fits");
-  sub->add_option("--ranks", options->ranks,
-                  "Plan rank 0 of N, in one process: the other ranks are assumed to be alike")
-      ->check(CLI::Range(1, 1 << 20))
-      ->type_name("N");
-  sub->add_option("--steps", options->steps,
-                  "End the program when an optimizer has taken N steps and would take the next")
-      ->check(CLI::Range(1, 1 << 30))
-      ->type_name("N");
-  sub->add_option("--batches", options->batches,
-                  "Let each pass over a DataLoader have at most N batches: epochs are short, and "
-                  "validation is planned, too")
-      ->check(CLI::Range(1, 1 << 30))
-      ->type_name("N");
-  sub->add_option("--seconds", options->seconds,
-                  "End the program N seconds after it first used a device")
-      ->check(CLI::Range(1, 1 << 30))
-      ->type_name("N");
+  const auto add_number = [sub](const char* name, int& number, int most, const char* does) {
+    sub->add_option(name, number, does)->check(CLI::Range(1, most))->type_name("N");
+  };
+  add_number("--ranks", options->ranks, 1 << 20,
+             "Plan rank 0 of N, in one process: the other ranks are assumed to be alike");
+  add_number("--steps", options->steps, 1 << 30,
+             "End the program when an optimizer has taken N steps and would take the next");
+  add_number("--batches", options->batches, 1 << 30,
+             "Let each pass over a DataLoader have at most N batches: epochs are short, and "
+             "validation is planned, too");
+  add_number("--seconds", options->seconds, 1 << 30,
+             "End the program N seconds after it first used a device");
   sub->add_option("--snapshot", options->snapshot,
                   "Write what torch.cuda.memory._dump_snapshot() writes, for PyTorch's memory "
                   "viewer; of several processes one file each, NAME.rank0.pickle")

@@ -79,7 +79,9 @@ class Sharding:
     def is_uncharged(self, tensor: Any) -> bool:
         is_plain = not hasattr(tensor, "_local_tensor") and tensor.layout == self.torch.strided
         on_device = tensor.device.type == self.kind and tensor.numel() > 0
-        return is_plain and on_device and not self.native.is_charged(tensor)
+        if not is_plain or not on_device:
+            return False
+        return not self.native.owns_block(tensor.untyped_storage()._cdata)
 
     def uncharged(self, tensor: Any, device: Any, dtype: Any = None) -> Any:
         """The tensor on a device, in no account; of another type if that is a floating-point one."""

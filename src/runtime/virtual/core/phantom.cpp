@@ -72,6 +72,13 @@ void release(void* begin) {
   all.count.store(all.bytes.size(), std::memory_order_release);
 }
 
+c10::DataPtr memory_in(char* window, std::uint64_t address, std::uint64_t bytes) {
+  // A block does not go over the end of the window.
+  std::uint64_t place = address % kWindow;
+  if (place + bytes > kWindow) place = 0;
+  return {window + place, window + place, &release, c10::Device(c10::DeviceType::CPU)};
+}
+
 }  // namespace
 
 bool is_without_data() {
@@ -84,11 +91,7 @@ bool drops_data(std::uint64_t bytes) {
 }
 
 c10::DataPtr phantom_memory(c10::DeviceIndex device, std::uint64_t address, std::uint64_t bytes) {
-  // A block does not go over the end of the window.
-  std::uint64_t place = address % kWindow;
-  if (place + bytes > kWindow) place = 0;
-  return {window_of(device) + place, window_of(device) + place, &release,
-          c10::Device(c10::DeviceType::CPU)};
+  return memory_in(window_of(device), address, bytes);
 }
 
 c10::DataPtr phantom_memory_of_no_block(std::uint64_t bytes) {
@@ -96,9 +99,7 @@ c10::DataPtr phantom_memory_of_no_block(std::uint64_t bytes) {
   static std::atomic<std::uint64_t> next{0};
   // Blocks have addresses of their own, as multiples of 512 bytes.
   const std::uint64_t size = (bytes + 511) / 512 * 512;
-  std::uint64_t place = next.fetch_add(size) % kWindow;
-  if (place + size > kWindow) place = 0;
-  return {window + place, window + place, &release, c10::Device(c10::DeviceType::CPU)};
+  return memory_in(window, next.fetch_add(size), size);
 }
 
 bool is_phantom(const c10::DataPtr& memory) {

@@ -73,12 +73,6 @@ at::Tensor uncharged_like(const at::Tensor& tensor, at::ScalarType type, std::in
   return result;
 }
 
-// Whether the memory of a tensor on a device is in its account.
-bool is_charged(const at::Tensor& tensor) {
-  return is_virtual(tensor.device()) &&
-         block_address(*tensor.storage().unsafeGetStorageImpl()) != 0;
-}
-
 nlohmann::json json_of(const device::Stat& stat) {
   return {{"current", stat.current},
           {"peak", stat.peak},
@@ -113,7 +107,6 @@ TORCH_LIBRARY_FRAGMENT(torchport, library) {
   library.def("adopt(Tensor cpu, int device, bool charged) -> Tensor", &adopt_tensor);
   library.def("uncharged_like(Tensor tensor, ScalarType dtype, int device) -> Tensor",
               &uncharged_like);
-  library.def("is_charged(Tensor tensor) -> bool", &is_charged);
   library.def("host_memory_stats() -> str", &host_memory_stats);
   library.def("reset_host_memory(bool peak) -> ()", &reset_pinned_stats);
   library.def("visible_devices() -> int[]", &visible_devices);
