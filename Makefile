@@ -136,7 +136,7 @@ fuzz: apt-build apt-sanitize $(parser_stamp) $(preset_stamp) $(torch_stamp) ## f
 	@.ci/fuzz $(if $(FUZZ_RUNS),$(FUZZ_RUNS) runs,$(FUZZ_SECONDS))
 
 .PHONY: test-long
-test-long: build ## run the tests that take half a minute or more: the recipes of CONTRIBUTING, four processes, AOTInductor
+test-long: build ## run the tests that take long and that others mostly cover: ways to compile, plans, recipes, four processes
 	@$(py) -m pytest tests -q -m long
 
 .PHONY: test-ecosystem

@@ -48,6 +48,7 @@ def test_setuptools(builds, stands_in) -> None:
 
 
 @of_the_cpu
+@pytest.mark.long
 def test_scikit_build_core_and_cmake(builds, stands_in) -> None:
     (builds.folder / "setup.py").unlink()
     (builds.folder / "pyproject.toml").write_text(

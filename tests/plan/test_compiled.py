@@ -43,6 +43,7 @@ def peak(tmp_path: Path, compiles: str, *options: str) -> tuple[int, str]:
     return int(run.stdout.split()[-1]), run.stderr
 
 
+@pytest.mark.long
 def test_the_memory_is_that_of_what_inductor_compiles(tmp_path: Path) -> None:
     compiles = "step = torch.compile(loss_of)"
     computed, _ = peak(tmp_path, compiles)
@@ -55,12 +56,19 @@ def test_the_memory_is_that_of_what_inductor_compiles(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "compiles",
     [
-        "step = torch.compile(loss_of, fullgraph=True, dynamic=True)",
-        "step = torch.compile(loss_of, mode='reduce-overhead')",
-        "step = torch.compile(loss_of, mode='max-autotune')",
-        "step = torch.compile(loss_of, options={'shape_padding': True, 'triton.cudagraphs': False})",
+        pytest.param(
+            "step = torch.compile(loss_of, fullgraph=True, dynamic=True)", marks=pytest.mark.long
+        ),
+        pytest.param(
+            "step = torch.compile(loss_of, mode='reduce-overhead')", marks=pytest.mark.long
+        ),
+        pytest.param("step = torch.compile(loss_of, mode='max-autotune')", marks=pytest.mark.long),
+        pytest.param(
+            "step = torch.compile(loss_of, options={'shape_padding': True, 'triton.cudagraphs': False})",
+            marks=pytest.mark.long,
+        ),
         "@torch.compile\ndef step(words): return loss_of(words)",
-        "model.compile(); step = loss_of",
+        pytest.param("model.compile(); step = loss_of", marks=pytest.mark.long),
         "def broken(words):\n"
         "    found = loss_of(words)\n"
         "    torch._dynamo.graph_break()\n"
@@ -96,6 +104,7 @@ print("STEP", len(pools))
 """
 
 
+@pytest.mark.long
 def test_graphs_keep_their_pools(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(GRAPHS)
     told = []
@@ -107,7 +116,7 @@ def test_graphs_keep_their_pools(tmp_path: Path) -> None:
     assert told[0][-1] == "STEP 2"  # the default pool, and one for all graphs
 
 
-@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("backend", [pytest.param("eager", marks=pytest.mark.long), "aot_eager"])
 def test_other_backends_are_as_they_are(tmp_path: Path, backend: str) -> None:
     planned, said = peak(
         tmp_path, f"step = torch.compile(loss_of, backend={backend!r})", "--no-data"
@@ -117,6 +126,7 @@ def test_other_backends_are_as_they_are(tmp_path: Path, backend: str) -> None:
     assert SAID not in said
 
 
+@pytest.mark.long
 def test_a_plan_says_that_it_is_not_exact(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAINS.format(compiles="step = torch.compile(loss_of)"))
     run = torchport("plan", "--format", "json", "train.py", folder=tmp_path)

@@ -137,7 +137,9 @@ def test_loaders_with_workers_end_with_the_program(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("limit", [("--steps", "2"), ("--seconds", "8")])
+@pytest.mark.parametrize(
+    "limit", [("--steps", "2"), pytest.param(("--seconds", "8"), marks=pytest.mark.long)]
+)
 def test_all_ranks_end(tmp_path: Path, limit: tuple[str, str]) -> None:
     run = plan(
         tmp_path,

@@ -310,7 +310,9 @@ def test_the_page_says_where_memory_ran_out(tmp_path: Path) -> None:
     assert "Who held it when there was no room" in page.text
 
 
-@pytest.mark.parametrize("way", ["ddp", "fsdp", "fully_shard"])
+@pytest.mark.parametrize(
+    "way", [*(pytest.param(one, marks=pytest.mark.long) for one in ("ddp", "fsdp")), "fully_shard"]
+)
 def test_buffers_of_collectives_are_communication(tmp_path: Path, way: str) -> None:
     (tmp_path / "ranks.py").write_text(
         "import sys, torch, torch.distributed as dist, torch.distributed.fsdp\n"

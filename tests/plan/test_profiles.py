@@ -130,6 +130,7 @@ def test_the_smallest_card_that_fits(folder: Path) -> None:
     for memory, fits in ((smallest, True), (too_small, False)):
         one = torchport("plan", "--profile", f"./{memory}.toml", "train.py", folder=folder)
         assert (one.returncode == 0) == fits, one.stdout
+    words = ["--smallest", "--profile", f"./{smallest}.toml,./{too_small}.toml", "train.py"]
     text = torchport("plan", *words, folder=folder).stdout.splitlines()
     assert text[-2].startswith(f"the smallest card that fits: ./{smallest}.toml, with ")
     assert text[-1].startswith(f"too small: ./{too_small}.toml, with ")

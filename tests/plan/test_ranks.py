@@ -90,7 +90,12 @@ def largest(output: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-LONG = ("FullyShardedDataParallel", "tensor parallel", "ZeroRedundancyOptimizer")
+LONG = (
+    "DistributedDataParallel",
+    "FullyShardedDataParallel",
+    "tensor parallel",
+    "ZeroRedundancyOptimizer",
+)
 
 
 @pytest.mark.parametrize(

@@ -74,8 +74,16 @@ def allocated(plan: dict) -> int:
     return device["allocated"]
 
 
-def test_a_change_saves_what_the_same_change_of_the_program_saves(program: Path) -> None:
-    asked = ["checkpointing", "autocast", "bfloat16", "sgd", "loop", "checkpointing+bfloat16+sgd"]
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["checkpointing", "bfloat16", "checkpointing+bfloat16+sgd"],
+        pytest.param(["autocast", "sgd", "loop"], marks=pytest.mark.long),
+    ],
+)
+def test_a_change_saves_what_the_same_change_of_the_program_saves(
+    program: Path, asked: list[str]
+) -> None:
     tried = trials("--what-if", ",".join(asked), program)
     assert list(tried) == ["as it is", *asked]
     before = allocated(tried["as it is"]["plan"])
@@ -126,9 +134,15 @@ for _ in range(2):
     [
         "net = Net(); net.head.to('cuda'); net.to(device='cuda')",
         "net = Net().to('cuda', torch.float64).bfloat16()",
-        "with torch.device('meta'): net = Net()\nnet = net.to_empty(device='cuda')",
-        "net = Net().cuda(); net.load_state_dict(Net().state_dict())\n"
-        "assert next(net.parameters()).is_cuda and net.scale.item() == 1",
+        pytest.param(
+            "with torch.device('meta'): net = Net()\nnet = net.to_empty(device='cuda')",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            "net = Net().cuda(); net.load_state_dict(Net().state_dict())\n"
+            "assert next(net.parameters()).is_cuda and net.scale.item() == 1",
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_a_sharded_model_is_at_no_time_on_a_device_as_a_whole(tmp_path: Path, begins: str) -> None:
@@ -159,7 +173,10 @@ def test_a_sharded_model_is_at_no_time_on_a_device_as_a_whole(tmp_path: Path, be
 
 @pytest.mark.parametrize(
     "ends",
-    ["other = Net().cuda(); other.head(x)", "average = copy.deepcopy(Net().cuda())"],
+    [
+        "other = Net().cuda(); other.head(x)",
+        pytest.param("average = copy.deepcopy(Net().cuda())", marks=pytest.mark.long),
+    ],
 )
 def test_a_model_that_is_not_sharded_counts_as_a_whole(tmp_path: Path, ends: str) -> None:
     program = tmp_path / "large.py"

@@ -32,6 +32,7 @@ def tensors(steps: int, width: int = 16, **of: object) -> list[torch.Tensor]:
     return [torch.randn(2, h, steps, width, device="cuda", **of) for h in (4, 2, 2)]
 
 
+@pytest.mark.long
 def test_flex_attention_trains() -> None:
     bias = torch.randn(4, device="cuda", requires_grad=True)
     slopes = torch.rand(4, device="cuda")

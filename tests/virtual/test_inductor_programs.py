@@ -37,7 +37,7 @@ except RuntimeError as error:
 """
 
 
-@pytest.mark.parametrize("errors", ["device", "at-once"])
+@pytest.mark.parametrize("errors", [pytest.param("device", marks=pytest.mark.long), "at-once"])
 def test_an_index_out_of_range(run_virtual, cache: dict[str, str], errors: str) -> None:
     # Several threads: what inductor's code throws in one of them would end the process.
     done = run_virtual(

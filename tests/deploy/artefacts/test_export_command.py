@@ -108,7 +108,7 @@ def test_an_exception_of_any_class_is_one_of_the_program(monkeypatch, capsys):
         ("capturing", signal.SIGTERM),
         ("writing", signal.SIGTERM),
         pytest.param("writing", signal.SIGINT, marks=pytest.mark.long),
-        ("comparing", signal.SIGINT),
+        pytest.param("comparing", signal.SIGINT, marks=pytest.mark.long),
         pytest.param("comparing", signal.SIGTERM, marks=pytest.mark.long),
     ],
 )

@@ -41,6 +41,22 @@ using c10::DispatchKeySet;
 using c10::IValue;
 using torch::jit::Stack;
 
+// The number of elements that tensors have together if each is broadcast to the sizes of all. What
+// cannot be broadcast is left to the operator, which says so.
+std::uint64_t elements_together(const IValue* arguments, std::size_t count) {
+  c10::SmallVector<std::int64_t, 6> sizes;  // the last dimension first
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!arguments[i].isTensor() || !arguments[i].toTensor().defined()) continue;
+    const at::IntArrayRef own = arguments[i].toTensor().sizes();
+    if (own.size() > sizes.size()) sizes.resize(own.size(), 1);
+    for (std::size_t at = 0; at < own.size(); ++at)
+      if (sizes[at] == 1) sizes[at] = own[own.size() - 1 - at];
+  }
+  std::uint64_t elements = 1;
+  for (const std::int64_t size : sizes) elements *= static_cast<std::uint64_t>(size);
+  return elements;
+}
+
 // What the arguments of a call have.
 struct Data {
   c10::DeviceIndex device = -1;
@@ -140,6 +156,12 @@ class WithoutDataKernel final : public c10::OperatorKernel {
     const std::size_t first = stack->size() - count;
     if (!data.lacks) {
       if (data.made_up && rule_ != nullptr && rule_->reads) note_read(op.operator_name());
+      // Small tensors that are expanded or broadcast give a large one.
+      if (iterates_ && rule_ == nullptr && data.plain &&
+          drops_data(elements_together(stack->data() + first, count))) {
+        check_(stack->data() + first);
+        if (by_meta(op, stack, first, count)) return;
+      }
       below_.callBoxed(op, keys, stack);
       if (data.made_up) mark_results(op, *stack);
       return;
