@@ -2,6 +2,7 @@
 // program.
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -23,6 +24,7 @@
 #include "cli/package.h"
 #include "cli/python.h"
 #include "cli/terminal.h"
+#include "runtime/device/accounts.h"
 #include "runtime/device/memory_model.h"
 #include "runtime/device/spec.h"
 #include "runtime_build/needs.h"
@@ -189,6 +191,10 @@ int run(const RunOptions& options, const std::vector<std::string>& rest) {
     stand_for_ranks(options.ranks, spec->count);
   }
   setenv(device::kVariable, spec->text().c_str(), 1);
+  setenv(device::kRunVariable,
+         fmt::format("{}-{}", getpid(), std::chrono::system_clock::now().time_since_epoch().count())
+             .c_str(),
+         1);
   setenv("TORCHPORT_ERRORS", options.errors.c_str(), 1);
   setenv("TORCHPORT_STREAMS", options.streams.c_str(), 1);
   setenv("TORCHPORT_TF32", options.tf32.c_str(), 1);

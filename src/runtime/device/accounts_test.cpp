@@ -42,6 +42,25 @@ TEST_CASE("what a process reserves is seen in its account at once, and other fil
   memory.publish(nullptr);
 }
 
+TEST_CASE("an account without a name of a file is seen as long as the process has it open") {
+  const auto published = PublishedAccounts::make_unnamed({{"cuda:0", 9, 0}, {"cuda:1", 7, 0}});
+  REQUIRE(published != nullptr);
+  published->used(1)->store(5);
+  bool seen = false;
+  for (const auto& [process, accounts] : accounts_of_run()) {
+    if (process != getpid()) continue;
+    REQUIRE_FALSE(seen);
+    seen = true;
+    REQUIRE(accounts.size() == 2);
+    CHECK(accounts[0].total == 9);
+    CHECK(accounts[1].used == 5);
+  }
+  CHECK(seen);
+  setenv(kRunVariable, "another", 1);
+  for (const auto& [process, accounts] : accounts_of_run()) CHECK(process != getpid());
+  unsetenv(kRunVariable);
+}
+
 TEST_CASE("a folder that cannot be written to or read gives no account") {
   CHECK(PublishedAccounts::make("/nowhere", {{"cuda:0", 1, 0}}) == nullptr);
   CHECK(read_accounts(base::real_file_system(), "/nowhere").empty());

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <xxhash.h>
 
 #include "base/bytes.h"
 #include "base/nearest.h"
@@ -154,6 +155,16 @@ base::Result<Spec> parse_spec(std::string_view text) {
   }
   if (spec->memory == 0 && spec->profile != nullptr) spec->memory = spec->profile->memory;
   return spec;
+}
+
+// RFC 9562, version 8: the bits are the maker's choice.
+std::string uuid_of(const Spec& spec, int number) {
+  const std::string name = fmt::format(
+      "torchport:{}:{}", spec.profile == nullptr ? spec.kind : spec.profile->name, number);
+  const XXH128_hash_t hash = XXH3_128bits(name.data(), name.size());
+  return fmt::format("GPU-{:08x}-{:04x}-8{:03x}-{:04x}-{:012x}", hash.high64 >> 32U,
+                     hash.high64 >> 16U & 0xffffU, hash.high64 & 0xfffU,
+                     0x8000U | (hash.low64 >> 48U & 0x3fffU), hash.low64 & 0xffff'ffff'ffffU);
 }
 
 }  // namespace torchport::device

@@ -45,6 +45,10 @@ struct Spec {
   [[nodiscard]] std::string text() const;
 };
 
+// The UUID of a device, as CUDA writes it: "GPU-", and 32 digits in five groups. `number` counts
+// all devices of the spec, whichever are visible.
+[[nodiscard]] std::string uuid_of(const Spec& spec, int number);
+
 // Reads a device spec. Fails with kUsage; the message says what would be right.
 [[nodiscard]] base::Result<Spec> parse_spec(std::string_view text);
 

@@ -5,8 +5,6 @@
 
 #include <c10/core/TensorOptions.h>
 #include <c10/util/Exception.h>
-#include <fmt/format.h>
-#include <xxhash.h>
 
 #include "devices/visibility.h"
 #include "runtime/device/accounts.h"
@@ -42,16 +40,6 @@ device::Spec spec_of_environment() {
   std::exit(2);
 }
 
-// RFC 9562, version 8: the bits are the maker's choice.
-std::string uuid_of(const device::Spec& spec, int number) {
-  const std::string name = fmt::format(
-      "torchport:{}:{}", spec.profile == nullptr ? spec.kind : spec.profile->name, number);
-  const XXH128_hash_t hash = XXH3_128bits(name.data(), name.size());
-  return fmt::format("GPU-{:08x}-{:04x}-8{:03x}-{:04x}-{:012x}", hash.high64 >> 32U,
-                     hash.high64 >> 16U & 0xffffU, hash.high64 & 0xfffU,
-                     0x8000U | (hash.low64 >> 48U & 0x3fffU), hash.low64 & 0xffff'ffff'ffffU);
-}
-
 }  // namespace
 
 Runtime::Runtime()
@@ -64,7 +52,7 @@ Runtime::Runtime()
   for (int i = 0; i < spec_.count; ++i) {
     memories_.push_back(std::make_unique<device::MemoryModel>(
         kBase + static_cast<std::uint64_t>(i) * kApart, spec_.memory));
-    uuids_.push_back(uuid_of(spec_, i));
+    uuids_.push_back(device::uuid_of(spec_, i));
   }
   look_again();
   publish_memory();
@@ -72,11 +60,12 @@ Runtime::Runtime()
 
 void Runtime::publish_memory() {
   const char* const folder = std::getenv(device::kAccountsVariable);
-  if (folder == nullptr || memories_.empty()) return;
+  if (memories_.empty()) return;
   std::vector<device::Account> accounts;
   for (std::size_t i = 0; i < memories_.size(); ++i)
     accounts.push_back({spec_.kind + ":" + std::to_string(i), memories_[i]->total(), 0});
-  const auto published = device::PublishedAccounts::make(folder, accounts);
+  const auto published = folder == nullptr ? device::PublishedAccounts::make_unnamed(accounts)
+                                           : device::PublishedAccounts::make(folder, accounts);
   if (published == nullptr) return;
   for (std::size_t i = 0; i < memories_.size(); ++i) memories_[i]->publish(published->used(i));
 }
