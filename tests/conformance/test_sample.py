@@ -30,6 +30,7 @@ def test_sample() -> None:
     assert run.verdict(table) == []
 
 
+@pytest.mark.long
 def test_what_differs_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """tensor_split wants its indices on the CPU; with nothing listed that is a failure, and what is
     listed but alike is one, too."""

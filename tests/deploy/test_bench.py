@@ -77,6 +77,7 @@ def test_eager_modes_with_a_page_and_a_picture(tmp_path):
         assert (tmp_path / "page.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.long
 def test_memory_of_a_gpu_without_one(tmp_path):
     words = [
         *IMAGES,
@@ -212,6 +213,7 @@ def test_compiled_and_exported_modes(tmp_path):
     assert len(rows) == 5
 
 
+@pytest.mark.long
 def test_artefacts_with_named_inputs(tmp_path):
     words = ["--modes", "train,onnx,torchscript", "--rounds", 1, "--seconds", 0.01, "--json", "-"]
     rows = rows_of(bench(tmp_path, f"{MODELS}:Named", "--input", f"{MODELS}:tokens", *words))

@@ -67,8 +67,8 @@ def copied(tmp_path: Path, copy: str, pinned: str = "", profile: str = "h100-80g
     ("copy", "bound"),
     [
         ("y.copy_(host)", "copies_from_host"),
-        ("host.to('cuda')", "copies_from_host"),
-        ("host.copy_(y)", "copies_to_host"),
+        pytest.param("host.to('cuda')", "copies_from_host", marks=pytest.mark.long),
+        pytest.param("host.copy_(y)", "copies_to_host", marks=pytest.mark.long),
         ("y.cpu()", "copies_to_host"),
     ],
 )

@@ -86,6 +86,7 @@ def test_the_published_repository_names_this_version() -> None:
         assert f"rev: v{VERSION[1]}\n" in page.read_text()
 
 
+@pytest.mark.long
 def test_the_published_hooks_install_the_wheel(project, environment, tmp_path: Path) -> None:
     published = repository(shutil.copytree(PUBLISHED, tmp_path / "published"))
     words = ["try-repo", str(published), "torchport-check"]

@@ -54,6 +54,7 @@ def test_flex_attention_trains() -> None:
         torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.long
 def test_flex_attention_leaves_out_blocks_and_refuses_small_heads() -> None:
     # Only the blocks on the diagonal, the second of them whole; no function says so.
     counts, places = torch.tensor([[[1, 0]]]), torch.tensor([[[[0, 1], [1, 0]]]])

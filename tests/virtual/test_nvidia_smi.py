@@ -102,8 +102,9 @@ def test_the_table_and_the_list(ask, torchport) -> None:
         (["--help"], "Usage: nvidia-smi", 0),
     ],
 )
-def test_wrong_words(ask, words: list[str], said: str, code: int) -> None:
-    assert said in ask(*words, code=code)
+def test_wrong_words(torchport, words: list[str], said: str, code: int) -> None:
+    done = torchport("run", "-q", *DEVICES, "--", "nvidia-smi", *words)
+    assert (said in done.stdout, done.returncode) == (True, code), done.stdout + done.stderr
 
 
 def test_without_virtual_devices_there_is_no_driver(torchport) -> None:

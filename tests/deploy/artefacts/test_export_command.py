@@ -54,16 +54,16 @@ def test_models_are_found_in_files_and_in_folders(export, tmp_path):
     "words, code, told",
     [
         (["models:absent", "--input", "models:rows"], 2, "models has no 'absent'; it has"),
-        (["nowhere:make", "--input", "models:rows"], 2, "no module 'nowhere'"),
-        (["models", "--input", "models:rows"], 2, "not MODULE:NAME"),
+        pytest.param(["nowhere:make", "--input", "models:rows"], 2, "no module 'nowhere'", marks=pytest.mark.long),
+        pytest.param(["models", "--input", "models:rows"], 2, "not MODULE:NAME", marks=pytest.mark.long),
         (["models:plain"], 2, "--input"),
-        (["models:plain", "--input", "models:rows", "--dtype", "int8"], 2, "--dtype"),
+        pytest.param(["models:plain", "--input", "models:rows", "--dtype", "int8"], 2, "--dtype", marks=pytest.mark.long),
         (["models:raising", "--input", "models:rows"], 1, "RuntimeError: no data set here"),
         (["models:plain", "--input", "models:nothing"], 1, "has no elements"),
-        (["models:plain", "--input", "models:picture"], 1, "the model itself fails"),
+        pytest.param(["models:plain", "--input", "models:picture"], 1, "the model itself fails", marks=pytest.mark.long),
         (["models:plain", "--input", "models:rows", "--weights", "no.pth"], 1, "no.pth"),
         (["models:plain", "--input", "models:rows", "--device", "cuda:7"], 1, "cuda"),
-        (["models:plain", "--input", "models:rows", "--device", "gpu"], 1, "gpu"),
+        pytest.param(["models:plain", "--input", "models:rows", "--device", "gpu"], 1, "gpu", marks=pytest.mark.long),
     ],
 )  # fmt: skip
 def test_exit_codes(words, code, told, export, tmp_path):

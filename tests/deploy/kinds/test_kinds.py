@@ -4,7 +4,7 @@ Each model is exported, which compares the artefact with eager on a dozen batche
 refuses, it refuses in words: any other exception fails. TORCHPORT_UPDATE=1 writes results.json and
 the page, each result when it is known; TORCHPORT_KINDS=missing goes on where a run was stopped. With
 TORCHPORT_KINDS=all (`make test-kinds`) each kind goes to each format; otherwise the
-usual kinds go to pt2 only, whose engine is torchport's own, and none is compiled with AOTInductor.
+usual kinds go to pt2 only, whose engine is torchport's own, in `make test-long`, and none is compiled with AOTInductor.
 """
 
 from __future__ import annotations
@@ -67,7 +67,18 @@ def _portable(text: str) -> str:
     return re.sub(r"differs by .*", "differs", words)  # by random numbers
 
 
-@pytest.mark.parametrize("to, name", CASES)
+def is_long(name: str) -> bool:
+    """Other tests export such models, too."""
+    return WHICH == "" and name not in kinds.ODD
+
+
+@pytest.mark.parametrize(
+    "to, name",
+    [
+        pytest.param(to, name, marks=[pytest.mark.long] if is_long(name) else [])
+        for to, name in CASES
+    ],
+)
 def test_a_kind_comes_through_or_is_refused_in_words(to, name, tmp_path):
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     seen = outcome(name, to, tmp_path / "model")
