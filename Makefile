@@ -77,7 +77,8 @@ build: compile $(package_stamp) ## compile torchport and install it into .venv
 .PHONY: test
 test: build apt-test ecosystem-small $(linters_stamp) ## run the unit tests, then the tests of the program
 	@ctest --preset release
-	@$(py) -m pytest tests -q -n $(JOBS) --dist loadfile -m "not alone and not long"
+	@# Threads that wait for work would take the processor from the other tests' programs.
+	@OMP_WAIT_POLICY=passive $(py) -m pytest tests -q -n $(JOBS) --dist loadfile -m "not alone and not long"
 	@$(py) -m pytest tests/hostile -q -n $(JOBS) -m "alone and not long"
 	@$(py) -m pytest tests -q -m "alone and not long" --ignore tests/hostile
 

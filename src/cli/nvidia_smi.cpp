@@ -153,7 +153,7 @@ std::vector<std::pair<pid_t, std::vector<device::Account>>> all_accounts() {
 // The devices that -i names; all without it. Fails with the tool's words.
 base::Result<std::vector<ManagedDevice>> chosen(const device::Spec& spec,
                                                 const std::vector<std::string>& ids) {
-  const std::vector<ManagedDevice> all = device::managed_devices(spec, all_accounts());
+  std::vector<ManagedDevice> all = device::managed_devices(spec, all_accounts());
   if (ids.empty()) return all;
   std::vector<ManagedDevice> found;
   for (const std::string& id : ids) {
@@ -199,8 +199,8 @@ int run_smi(const std::vector<std::string>& words) {
         "that starts it, by `torchport run`.\n");
     return kNoDriver;
   }
-  std::FILE* to = stdout;
-  if (!options.file.empty() && (to = std::fopen(options.file.c_str(), "we")) == nullptr) {
+  std::FILE* const to = options.file.empty() ? stdout : std::fopen(options.file.c_str(), "we");
+  if (to == nullptr) {
     fmt::print("Failed to open {} for writing\n", options.file);
     return kInvalidArgument;
   }
