@@ -115,6 +115,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 def test_the_smallest_card_that_fits(folder: Path) -> None:
     cards = [f"./{memory}.toml" for memory in range(2300, 700, -100)]
     words = ["--smallest", "--profile", ",".join(cards), "train.py"]

@@ -133,7 +133,7 @@ for _ in range(2):
     "begins",
     [
         "net = Net(); net.head.to('cuda'); net.to(device='cuda')",
-        "net = Net().to('cuda', torch.float64).bfloat16()",
+        pytest.param("net = Net().to('cuda', torch.float64).bfloat16()", marks=pytest.mark.long),
         pytest.param(
             "with torch.device('meta'): net = Net()\nnet = net.to_empty(device='cuda')",
             marks=pytest.mark.long,

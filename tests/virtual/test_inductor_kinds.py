@@ -23,9 +23,7 @@ for mine, other in zip(got, want):
 """
 
 
-LONG = [pytest.param(kind, marks=pytest.mark.long) for kind in ("mps", "npu")]
-
-
-@pytest.mark.parametrize("kind", ["xpu", *LONG])
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["xpu", "mps", "npu"])
 def test_inductor_on_other_kinds(run_virtual, tmp_path: Path, kind: str) -> None:
     run_virtual(OTHER_KIND, devices=kind, args=[kind], TORCHINDUCTOR_CACHE_DIR=str(tmp_path))
