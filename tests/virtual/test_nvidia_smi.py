@@ -27,9 +27,9 @@ DEVICES = ("--devices", "cuda:2", "--profile", "h100-80g")
 def ask(torchport):
     torchport.write("asks.py", ASKS)
 
-    def asked(*words: str, code: int = 0) -> str:
+    def asked(*words: str) -> str:
         run = torchport("run", "-q", *DEVICES, "asks.py", *words)
-        assert run.returncode == code, run.stdout + run.stderr
+        assert run.returncode == 0, run.stdout + run.stderr
         return run.stdout
 
     return asked
