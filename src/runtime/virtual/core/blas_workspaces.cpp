@@ -188,7 +188,7 @@ std::int64_t current_handle() {
   return kHandle.number;
 }
 
-class Workspaces {
+class HeldWorkspaces {
  public:
   using Key = std::tuple<BlasUse, c10::DeviceIndex, std::int64_t, std::int64_t>;
 
@@ -214,8 +214,8 @@ class Workspaces {
     gone.swap(all_);
   }
 
-  static Workspaces& get() {
-    static auto& workspaces = *new Workspaces;
+  static HeldWorkspaces& get() {
+    static auto& workspaces = *new HeldWorkspaces;
     return workspaces;
   }
 
@@ -261,7 +261,7 @@ bool adds_bias_by_lt(const c10::IValue* arguments) {
 }
 
 void clear_blas_workspaces() {
-  Workspaces::get().clear();
+  HeldWorkspaces::get().clear();
 }
 
 std::int64_t blas_workspace_size(bool lt) {
@@ -299,11 +299,11 @@ void take_blas_workspaces(BlasUse use, c10::DeviceIndex device) {
   const std::int64_t stream = current_stream(device);
   const std::int64_t handle = current_handle();
   // A handle of cuBLASLt is one of cuBLAS, which has its workspace from the start.
-  Workspaces::get().take({BlasUse::kCublas, device, stream, handle},
-                         size_of(BlasUse::kCublas).get(), device);
+  HeldWorkspaces::get().take({BlasUse::kCublas, device, stream, handle},
+                             size_of(BlasUse::kCublas).get(), device);
   if (use == BlasUse::kCublasLt && !are_unified()) {
-    Workspaces::get().take({BlasUse::kCublasLt, device, stream, handle},
-                           size_of(BlasUse::kCublasLt).get(), device);
+    HeldWorkspaces::get().take({BlasUse::kCublasLt, device, stream, handle},
+                               size_of(BlasUse::kCublasLt).get(), device);
   }
 }
 
