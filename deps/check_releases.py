@@ -182,13 +182,14 @@ class Use:
     kind: str
     name: str
 
-    def is_in(self, headers: Headers) -> bool:
+    def where(self, releases: list[Headers]) -> list[Headers]:
+        """The releases that have it."""
         if self.kind == "header":
-            return headers.has(self.name)
-        if self.kind == "member":
-            enum, member = self.name.split("::")
-            return member in headers.enums.get(enum, ())
-        return self.name in headers.words
+            return [headers for headers in releases if headers.has(self.name)]
+        scope, _, name = self.name.rpartition("::")
+        if any(scope in headers.enums for headers in releases):
+            return [headers for headers in releases if name in headers.enums.get(scope, ())]
+        return [headers for headers in releases if name in headers.words]
 
 
 def uses_of(code: str, own: frozenset[str]) -> Iterator[tuple[int, Use]]:
@@ -196,11 +197,13 @@ def uses_of(code: str, own: frozenset[str]) -> Iterator[tuple[int, Use]]:
     for line, text in enumerate(code.splitlines(), 1):
         if include := INCLUDE.match(text):
             yield line, Use("header", include[1])
-        for enum, member in MEMBER_OF_TYPE.findall(text):
-            if enum not in own:
-                yield line, Use("member", f"{enum}::{member}")
-        for name in QUALIFIED.findall(text):
-            yield line, Use("name", name.rpartition("::")[2])
+        for scope, name in MEMBER_OF_TYPE.findall(text):
+            if scope not in own:
+                yield line, Use("name", f"{scope}::{name}")
+        for names in QUALIFIED.findall(text):
+            *_, scope, name = names.split("::")
+            if not scope[0].isupper():
+                yield line, Use("name", name)
         for name in CALLED.findall(text):
             if name not in own and name not in STANDARD:
                 yield line, Use("name", name)
@@ -266,7 +269,7 @@ def check(root: Path, releases: list[Headers]) -> tuple[list[str], int]:
         for headers in releases:
             for line, use in uses_of(compiled_for(code, facts, headers.release), own):
                 if use not in verdicts:
-                    verdicts[use] = [one for one in releases if use.is_in(one)]
+                    verdicts[use] = use.where(releases)
                 there = verdicts[use]
                 is_missing = headers not in there and (there or use.kind == "header")
                 if is_missing and (f"{name}:{line}", use) not in seen:

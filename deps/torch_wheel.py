@@ -22,7 +22,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
 import urllib.parse
 import urllib.request
 import zipfile
@@ -40,39 +39,62 @@ class FetchError(Exception):
 
 def pip(*words: str) -> str:
     """The output of pip; a refusal is a FetchError."""
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *words]
     # A setting by the environment comes before those of pip's files.
     environment = os.environ | {"PIP_CONSTRAINT": os.devnull, "PIP_NO_INPUT": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise FetchError(reason_of(done.stderr or done.stdout))
-    return done.stdout
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder, "log")
+        # Only its log says why an index was not read.
+        command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--log", str(log)]
+        done = subprocess.run(
+            [*command, *words], env=environment, capture_output=True, text=True, check=False
+        )
+        if done.returncode == 0:
+            return done.stdout
+        unread = re.findall(r"Could not fetch URL .*", log.read_text() if log.is_file() else "")
+        raise FetchError(reason_of("\n".join([*unread, done.stderr])))
 
 
-# What pip says in several lines, and what to do about it. The first that fits counts.
+# What pip says, and what to do about it. The first that fits counts.
 REASONS = (
-    (r"No space left on device", "no space is left; name a larger disk by TORCHPORT_TORCH_CACHE and TMPDIR"),
-    (r"ProxyError|Tunnel connection failed|[Pp]roxy", "the proxy refuses; set HTTPS_PROXY, or `pip config set global.proxy URL`"),
-    (r"SSLError|CERTIFICATE_VERIFY", "the server's certificate is not trusted; `pip config set global.cert FILE`"),
-    (r"ConnectionError|NewConnectionError|NameResolution|Temporary failure in name|timed out|Timeout|Connection refused",
-     "no connection to the index; `pip config list` shows which index pip uses"),
-    (r"\b40[13]\b", "the index refuses; `pip config list` shows which index pip uses and as whom"),
-    (r"requires? a different [Pp]ython|Requires-Python|not a supported wheel",
-     "this Python has no wheel of it; use another: make PYTHON=python3.12"),
-    (r"No matching distribution|Could not find a version",
-     "no index of pip has it for this system; name one that has: PIP_EXTRA_INDEX_URL"),
-    (r"No module named pip", "this Python has no pip: python3 -m ensurepip"),
-)  # fmt: skip
+    (
+        r"No space left on device|Disk quota exceeded",
+        "no space is left; name a larger disk by TORCHPORT_TORCH_CACHE and TMPDIR",
+    ),
+    (
+        r"[Pp]roxy",
+        "the proxy refuses; set HTTPS_PROXY, or run pip config set global.proxy URL",
+    ),
+    (
+        r"SSLError|CERTIFICATE_VERIFY|certificate",
+        "the index's certificate is not trusted; run pip config set global.cert FILE",
+    ),
+    (
+        r"connection error|[Tt]imed? ?out",
+        "there is no connection to the index; pip config list shows which one pip uses",
+    ),
+    (
+        r"\b40[13]\b",
+        "the index refuses; pip config list shows which one pip uses, and as whom",
+    ),
+    (
+        r"No matching distribution|Could not find a version",
+        "no index of pip has it for this system and this Python; name one that has by "
+        "PIP_EXTRA_INDEX_URL",
+    ),
+    (r"No module named pip", "this Python has no pip; run python3 -m ensurepip"),
+)
 
 
 def reason_of(output: str) -> str:
-    """One line from pip's output: what pip said, and what to do."""
+    """One line from pip's output: what to do, and what pip said."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    said = next((line for line in reversed(lines) if line.startswith("ERROR")), lines[-1:] or [""])
-    said = said if isinstance(said, str) else said[0]
-    said = re.sub(r"^ERROR:\s*", "", said)[:200]
-    advice = next((words for pattern, words in REASONS if re.search(pattern, output)), "")
-    return f"{advice} (pip: {said})" if advice else f"pip: {said}"
+    said = next((line for line in lines if line.startswith(("Could not fetch URL", "ERROR"))), "")
+    said = said or (lines[-1] if lines else "nothing")
+    said = re.sub(r"^ERROR: | - skipping$", "", said)[:300]
+    for pattern, advice in REASONS:
+        if re.search(pattern, output):
+            return f"{advice} (pip: {said})"
+    return f"pip: {said}"
 
 
 def address_of(version: str) -> str:
@@ -184,6 +206,4 @@ def in_a_line(error: Exception, folder: Path) -> str:
     """Why reading or writing failed, in a line with what to do."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"no space is left in {folder}; name a larger disk by TORCHPORT_TORCH_CACHE"
-    if isinstance(error, urllib.error.URLError):
-        return reason_of(f"ConnectionError: {error.reason}").replace("(pip: ", "(")
     return str(error).splitlines()[0] if str(error) else type(error).__name__
