@@ -53,7 +53,8 @@ def main() -> int:
     if chosen:
         if chosen not in fetch_torch.releases():
             print(
-                f"release_in_turn.py: {chosen} is not among {', '.join(releases)}", file=sys.stderr
+                f"release_in_turn.py: {chosen} is not among {', '.join(fetch_torch.releases())}",
+                file=sys.stderr,
             )
             return 1
         print(f"== torch {chosen}, as chosen", file=sys.stderr)
