@@ -25,7 +25,7 @@ export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 # One build folder or clone does not compile again what another one compiled; the wheel's build is
 # another one.
 export CCACHE_BASEDIR ?= $(CURDIR)
-python_dirs = $(wildcard python tests bench .ci)
+python_dirs = $(wildcard python tests bench .ci deps)
 
 # Installs a build folder: $(call install,BUILD,ENVIRONMENT). The environment gets the program, and a
 # link by which the program finds the checkout's package. The package gets the libraries, in a folder
