@@ -29,6 +29,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 import fetch_torch
 from release_headers import Headers, code_of, in_one_line
+from torch_wheel import FetchError
 
 RECORDS = "torch_releases.h"
 FORM = "torch_releases/since.h"
@@ -289,7 +290,7 @@ def kept_headers(wanted: list[str], fetch: bool) -> tuple[list[Headers], list[st
             continue
         try:
             there.append(Headers.of_pack(version, *fetch_torch.fetched(version, "headers")))
-        except fetch_torch.FetchError as error:
+        except FetchError as error:
             missing.append(f"not checked: torch {version} cannot be fetched: {error}")
     return there, missing
 
