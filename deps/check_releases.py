@@ -23,7 +23,7 @@ import argparse
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -238,46 +238,64 @@ def sources(root: Path) -> list[Path]:
     return found
 
 
-def check(root: Path, releases: list[Headers]) -> tuple[list[str], int]:
-    """What is wrong, in lines, and how many records and names were compared."""
-    wrong: list[str] = []
-    facts: dict[str, Fact] = {}
-    codes: dict[str, str] = {}
-    compared = 0
-    for path in sources(root):
-        name = path.relative_to(root).as_posix()
-        text = path.read_text()
-        codes[name] = code_of(text)
+@dataclass
+class Sources:
+    """What was read of a checkout: code without comments by path, facts by name, and what is wrong."""
+
+    codes: dict[str, str] = field(default_factory=dict)
+    facts: dict[str, Fact] = field(default_factory=dict)
+    records: list[Record] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+
+    def add(self, path: Path, name: str) -> None:
+        self.codes[name] = code_of(path.read_text())
         if name.endswith(FORM):
-            continue
-        if path.name == RECORDS:
-            records, of_file, of_form = read_records(path, name)
-            wrong += of_form
-            for fact in of_file:
-                if facts.setdefault(fact.name, fact) != fact:
-                    wrong.append(f"{name}: {fact.name} is another one elsewhere")
-            found = [untrue(record, headers) for record in records for headers in releases]
-            wrong += [line for line in found if line]
-            compared += len(records)
-            continue
-        for line, part in enumerate(codes[name].splitlines(), 1):
-            if ASKS_VERSION.search(part):
-                wrong.append(f"{name}:{line}: asks for torch's version; {RECORDS} of its layer may")
-    own = frozenset(word for code in codes.values() for word in declared_in(code))
+            return
+        if path.name != RECORDS:
+            self.wrong += [
+                f"{name}:{line}: asks for torch's version; {RECORDS} of its layer may"
+                for line, text in enumerate(self.codes[name].splitlines(), 1)
+                if ASKS_VERSION.search(text)
+            ]
+            return
+        records, facts, wrong = read_records(path, name)
+        self.records += records
+        self.wrong += wrong
+        for fact in facts:
+            if self.facts.setdefault(fact.name, fact) != fact:
+                self.wrong.append(f"{name}: {fact.name} is another one elsewhere")
+
+
+def missing_names(read: Sources, releases: list[Headers]) -> tuple[list[str], int]:
+    """Names that a release lacks for which they are compiled, in lines; and how many there are."""
+    own = frozenset(word for code in read.codes.values() for word in declared_in(code))
     verdicts: dict[Use, list[Headers]] = {}
-    seen: set[tuple[str, Use]] = set()
-    for name, code in codes.items():
+    wrong: dict[str, None] = {}  # in order
+    for name, code in read.codes.items():
+        uses: dict[str, list[tuple[int, Use]]] = {}  # most code is the same for all releases
         for headers in releases:
-            for line, use in uses_of(compiled_for(code, facts, headers.release), own):
+            active = compiled_for(code, read.facts, headers.release)
+            if active not in uses:
+                uses[active] = list(uses_of(active, own))
+            for line, use in uses[active]:
                 if use not in verdicts:
                     verdicts[use] = use.where(releases)
                 there = verdicts[use]
-                is_missing = headers not in there and (there or use.kind == "header")
-                if is_missing and (f"{name}:{line}", use) not in seen:
-                    seen.add((f"{name}:{line}", use))
-                    lacking = [one.version for one in releases if one not in there]
-                    wrong.append(f"{name}:{line}: {use.name} is not in torch {', '.join(lacking)}")
-    return wrong, compared + len(verdicts)
+                if headers not in there and (there or use.kind == "header"):
+                    lacking = ", ".join(one.version for one in releases if one not in there)
+                    wrong[f"{name}:{line}: {use.name} is not in torch {lacking}"] = None
+    return list(wrong), len(verdicts)
+
+
+def check(root: Path, releases: list[Headers]) -> tuple[list[str], int]:
+    """What is wrong, in lines, and how many records and names were compared."""
+    read = Sources()
+    for path in sources(root):
+        read.add(path, path.relative_to(root).as_posix())
+    untrues = [untrue(record, headers) for record in read.records for headers in releases]
+    missing, names = missing_names(read, releases)
+    wrong = [*read.wrong, *(line for line in untrues if line), *missing]
+    return wrong, len(read.records) + names
 
 
 def kept_headers(wanted: list[str], fetch: bool) -> tuple[list[Headers], list[str]]:
