@@ -19,12 +19,12 @@
 #include <c10/core/Allocator.h>
 #include <c10/util/env.h>
 #include <torch/library.h>
-#include <torch/version.h>
 
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/storage.h"
 #include "runtime/virtual/core/streams.h"
 #include "runtime/virtual/planning/memory_record.h"
+#include "runtime/virtual/torch_releases.h"
 
 namespace torch::autograd {
 // torch/csrc/autograd/graph_task.h, which includes much. -1 outside backward passes.
@@ -38,17 +38,9 @@ namespace {
 constexpr std::uint64_t kKiB = 1024;
 constexpr int kHopper = 9;
 
-// Before 2.12, cuBLASLt had a workspace of its own unless a variable said otherwise
-// (pytorch/pytorch#168175).
-constexpr bool kUnifiedByDefault = TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 12;
-
-// With the functions that set it (2.13), the size is read from the environment once; before, for
-// each product.
-constexpr bool kSizeIsReadOnce = TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 13;
-
 bool are_unified() {
-  static const bool kUnified =
-      c10::utils::check_env("TORCH_CUBLASLT_UNIFIED_WORKSPACE").value_or(kUnifiedByDefault);
+  static const bool kUnified = c10::utils::check_env("TORCH_CUBLASLT_UNIFIED_WORKSPACE")
+                                   .value_or(kUnifiedWorkspacesByDefault);
   return kUnified;
 }
 
@@ -134,7 +126,7 @@ class Size {
 
 Size& size_of(BlasUse use) {
   static Size cublas(+[] {
-    if (!kSizeIsReadOnce) return default_size();
+    if (!kWorkspaceSizeIsReadOnce) return default_size();
     static const std::uint64_t kSize = default_size();
     return kSize;
   });
