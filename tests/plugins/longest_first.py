@@ -92,7 +92,7 @@ def scheduler_class() -> type[Any]:
 
         def feed(self) -> None:
             assert self.queue is not None and self.collection is not None
-            for node in self.nodes:
+            for node in self.nodes * 2:
                 if node.shutting_down or node not in self.queue.processes:
                     continue
                 tests, is_last = self.queue.tests_for(node)

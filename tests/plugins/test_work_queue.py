@@ -27,7 +27,7 @@ class Simulation:
         self.known[name], self.has_all[name] = [], False
 
     def feed(self) -> None:
-        for name, known in self.known.items():
+        for name, known in list(self.known.items()) * 2:
             if self.has_all[name]:
                 continue
             tests, self.has_all[name] = self.queue.tests_for(name)

@@ -119,12 +119,14 @@ class WorkQueue:
         return True
 
     def tests_for(self, name: Hashable) -> tuple[list[str], bool]:
-        """The tests to send to the process now, and whether it gets no further ones."""
+        """The tests to send to the process now, and whether it gets no further ones. A process that has
+        nothing gets one unit, so that others have theirs before it gets a second one: ask twice."""
         process, tests = self.processes[name], []
+        had_none = not process.sent
         while True:
             may_start = all(self.is_open(self.stage_of(test), name) for test in process.sent)
             if not process.backlog:
-                if len(process.sent) > 1:
+                if len(process.sent) > 1 or (had_none and tests):
                     return tests, False
                 if not self.take(name):
                     return tests, may_start
