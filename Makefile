@@ -138,7 +138,7 @@ lint-python: $(torch_stamp) ## run ruff and mypy on the Python parts
 .PHONY: asan tsan
 asan tsan: apt-build apt-sanitize $(parser_stamp) $(preset_stamp) $(torch_stamp) ## run the unit tests under the sanitizers
 	@[ -f build/$@/build.ninja ] || cmake --preset $@
-	@cmake --build --preset $@ -j $(JOBS) $(addprefix --target ,$(call listed,$(sanitized_$@)))
+	@deps/progress.py cmake --build --preset $@ -j $(JOBS) $(addprefix --target ,$(call listed,$(sanitized_$@)))
 	@ctest --preset $@ $(call ctest_of,$(sanitized_$@))
 sanitized_asan := unit-tests
 sanitized_tsan := thread-tests
@@ -146,7 +146,7 @@ sanitized_tsan := thread-tests
 .PHONY: fuzz
 fuzz: apt-build apt-sanitize $(parser_stamp) $(preset_stamp) $(torch_stamp) ## fuzz for FUZZ_SECONDS (60), or with FUZZ_RUNS inputs a target
 	@[ -f build/asan/build.ninja ] || cmake --preset asan
-	@cmake --build --preset fuzz -j $(JOBS)
+	@deps/progress.py cmake --build --preset fuzz -j $(JOBS)
 	@.ci/fuzz $(if $(FUZZ_RUNS),$(FUZZ_RUNS) runs,$(FUZZ_SECONDS))
 
 .PHONY: test-long
@@ -316,7 +316,7 @@ runtime-%: compile
 	@[ -f build/runtimes/$*/build.ninja ] || cmake -S . -B build/runtimes/$* -G Ninja \
 	  -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF -DTORCHPORT_TORCH=ON -DTORCHPORT_JOIN_SOURCES=ON \
 	  -DTORCHPORT_TORCH_ROOT=$(abspath build/torches/$*/torch) -DPython3_EXECUTABLE=$(abspath $(py))
-	@cmake --build build/runtimes/$* --target torchport_runtime -j $(JOBS)
+	@deps/progress.py cmake --build build/runtimes/$* --target torchport_runtime -j $(JOBS)
 	@cmake --install build/runtimes/$* --component runtime --prefix python >/dev/null
 
 .PHONY: wheel
@@ -342,7 +342,7 @@ vscode-bundle: compile $(vscode_stamp)
 .PHONY: compile
 compile: apt-build $(parser_stamp) $(preset_stamp) $(torch_stamp)
 	@[ -f build/release/build.ninja ] || cmake --preset release $(joined)
-	@cmake --build --preset release -j $(JOBS)
+	@deps/progress.py cmake --build --preset release -j $(JOBS)
 
 .PHONY: ecosystem ecosystem-small
 ecosystem: $(venv_stamp) ## fetch the real packages of tests/ecosystem
