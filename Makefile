@@ -86,8 +86,12 @@ test: build apt-test ecosystem-small $(linters_stamp) ## run the unit tests, the
 	@ctest --preset release $(call ctest_of,unit-tests)
 	@# Threads that wait for work would take the processor from the other tests' programs. Tests that
 	@# nothing may run beside come last (tests/plugins/longest_first.py).
-	@$(if $(ONLY),[ ! -s $(ONLY)/modules ] ||) OMP_WAIT_POLICY=passive $(py) -m pytest -q -n $(JOBS) \
-	  -m "not long" $(pytest_options) $(or $(call listed,modules),tests)
+	@$(if $(ONLY),[ -s $(ONLY)/modules ] || exit 0;) \
+	  OMP_WAIT_POLICY=passive TORCHPORT_TEST_NVCC_FLAGS=$(test_nvcc_flags) \
+	  $(py) -m pytest -q -n $(JOBS) -m "not long" $(pytest_options) $(or $(call listed,modules),tests)
+# CUDA programs whose results count are compiled faster so; all of their optimization is for test-all.
+test_nvcc_flags := -O1
+test-all: test_nvcc_flags :=
 
 .PHONY: durations
 durations: ## run the tests and record how long each file takes, which decides their order

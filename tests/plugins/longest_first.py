@@ -10,6 +10,7 @@ name. `work_queue.py` has the order, and `--record-durations` writes tests/durat
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from collections import defaultdict
 from pathlib import Path
@@ -166,6 +167,10 @@ class Worker:
 
     def __init__(self, config: pytest.Config):
         self.path = Path(config.workerinput["units"])  # type: ignore[attr-defined]
+        if config.workerinput["workercount"] > 1:  # type: ignore[attr-defined]
+            # The processors are taken: what a test builds shall not start a process for each of them.
+            for name in ("MAX_JOBS", "CMAKE_BUILD_PARALLEL_LEVEL"):
+                os.environ.setdefault(name, "1")
 
     @pytest.hookimpl(tryfirst=True)  # xdist's own tells the controller that the tests are found
     def pytest_collection_finish(self, session: pytest.Session) -> None:
