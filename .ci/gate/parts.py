@@ -28,13 +28,15 @@ def part_of(path: str) -> str:
 
 
 def imported(nodes: Iterable[ast.AST]) -> set[str]:
-    """The dotted names that the nodes of a module import or name in a string."""
+    """The dotted names that the nodes of a module import, take of another one or name in a string."""
     found = set()
     for node in nodes:
         if isinstance(node, ast.Import):
             found |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found |= {node.module} | {f"{node.module}.{name.name}" for name in node.names}
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            found.add(f"{node.value.id}.{node.attr}")
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             found |= {match.group() for match in DOTTED.finditer(node.value)}
     return found

@@ -213,6 +213,13 @@ def test_everything_runs_for_what_all_is_built_with(real: Tree, path: str) -> No
     )
 
 
+def test_a_public_name_is_of_its_part(real: Tree) -> None:
+    assert "backend" in real.modules.parts_of("tests/place/test_backend.py")
+    found, _ = chosen(real, "python/torchport/backend.py")
+    assert "tests/place/test_backend.py" in found.modules
+    assert "tests/virtual/test_tf32.py" not in found.modules
+
+
 def test_every_file_of_src_is_known(real: Tree) -> None:
     """Each belongs to a layer, whose change builds the program and tests it."""
     folders = {

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import threading
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,32 @@ def scheduler_class() -> type[Any]:
     return LongestFirst
 
 
+class Waiting(threading.Thread):
+    """Says what runs when no test has ended for a while: the longest files are at the beginning."""
+
+    def __init__(self, plugin: Controller, seconds: float):
+        super().__init__(daemon=True)
+        self.plugin, self.seconds = plugin, seconds
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        finished = 0.0
+        while not self.ended.wait(self.seconds):
+            scheduler = self.plugin.scheduler
+            queue = getattr(scheduler, "queue", None)
+            if queue is not None and sum(scheduler.seconds.values()) == finished:
+                self.say(queue)
+            finished = sum((scheduler.seconds if scheduler is not None else {}).values())
+
+    def say(self, queue: WorkQueue) -> None:
+        running = [queue.unit_of[p.sent[0]].name for p in list(queue.processes.values()) if p.sent]
+        terminal = self.plugin.config.pluginmanager.get_plugin("terminalreporter")
+        if running and terminal is not None:
+            terminal.ensure_newline()
+            left = len(queue.waiting)
+            terminal.write_line(f"   running: {', '.join(running)}; {left} files wait")
+
+
 class Controller:
     """In the process that hands out the tests."""
 
@@ -136,6 +163,7 @@ class Controller:
         self.path = Path(config.rootpath, "tests", "durations.json")
         self.recorded = recorded(self.path)
         self.scheduler: Any = None
+        self.waiting = Waiting(self, float(os.environ.get("TORCHPORT_TESTS_TELL", "60")))
 
     def units(self) -> list[Unit]:
         path = next(Path(self.folder.name).iterdir())
@@ -152,6 +180,7 @@ class Controller:
         if config.getvalue("dist") not in ("load", "loadfile"):
             return None
         self.scheduler = scheduler_class()(config, log, self)
+        self.waiting.start()
         return self.scheduler
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -159,6 +188,7 @@ class Controller:
             record(self.path, self.config.rootpath, self.scheduler.seconds)
 
     def pytest_unconfigure(self) -> None:
+        self.waiting.ended.set()
         self.folder.cleanup()
 
 

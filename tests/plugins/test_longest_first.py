@@ -122,6 +122,14 @@ def test_a_module_with_devices_is_one_unit(project) -> None:
     assert last[0][0] >= max(end for _, end, _, test in spans(project) if "test_b.py" in test)
 
 
+def test_what_runs_is_told_when_no_test_ends(project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHPORT_TESTS_TELL", "0.5")
+    project.makepyfile(test_a=sleeping(1, 3), test_b=sleeping(1, 0))
+    done = project.runpytest_subprocess("-n", "1", "-q")
+    done.assert_outcomes(passed=2)
+    done.stdout.fnmatch_lines(["   running: test_a.py; 0 files wait"])
+
+
 def test_a_module_may_be_split(project) -> None:
     project.makepyfile(test_a=sleeping(6, 0.2, "pytestmark = pytest.mark.split"))
     project.runpytest_subprocess("-n", "2").assert_outcomes(passed=6)
