@@ -23,7 +23,7 @@ def test_every_mark_has_its_line() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
     marks = {re.split(r"\W", line)[0] for line in settings["markers"]} | {"devices"}
     table = TEXT.partition("## Marks")[2].partition("## What")[0]
-    assert set(re.findall(r"^\| `(\w+)", table, re.M)) == marks
+    assert set(re.findall(r"^\| `(\w+)", table, re.M)) >= marks
 
 
 def test_its_commands_and_files_are_there() -> None:
