@@ -145,12 +145,10 @@ class Waiting(threading.Thread):
             finished = sum((scheduler.seconds if scheduler is not None else {}).values())
 
     def say(self, queue: WorkQueue) -> None:
-        running = [queue.unit_of[p.sent[0]].name for p in list(queue.processes.values()) if p.sent]
         terminal = self.plugin.config.pluginmanager.get_plugin("terminalreporter")
+        running, waiting = queue.running(), len({unit.name for unit in queue.waiting})
         if running and terminal is not None:
-            terminal.ensure_newline()
-            left = len(queue.waiting)
-            terminal.write_line(f"   running: {', '.join(running)}; {left} files wait")
+            terminal.write_line(f"\n   running: {', '.join(running)}; {waiting} files wait")
 
 
 class Controller:

@@ -140,6 +140,21 @@ def test_what_a_process_leaves_is_done_by_another_one(stage: Stage) -> None:
     assert simulation.order()[-3:] == ["c::3", "c::4", "c::5"]
 
 
+def test_a_process_that_waits_for_its_stage_runs_nothing() -> None:
+    queue = WorkQueue([*units(BESIDE_ANY, a=3), *units(BESIDE_NONE, b=2)], {})
+    for name in (0, 1):
+        queue.join(name)
+        queue.tests_for(name)
+    assert queue.running() == ["a"]
+    assert queue.tests_for(1) == ([], False), (
+        "it has one test of the next stage, and waits before it"
+    )
+    for test in ("a::0", "a::1", "a::2"):
+        queue.finished(0, test)
+    assert queue.running() == ["b"]
+    assert queue.tests_for(1) == (["b::1"], False) and queue.tests_for(0) == ([], True)
+
+
 def test_no_tests() -> None:
     queue = WorkQueue([], {})
     queue.join(0)

@@ -84,6 +84,15 @@ class WorkQueue:
         others = (p for other, p in self.processes.items() if other != name)
         return not any(self.stage_of(t) < stage for p in others for t in p.sent + p.backlog)
 
+    def running(self) -> list[str]:
+        """The names of the units that run now; a process that waits for its stage runs none."""
+        first = [
+            (name, process.sent[0])
+            for name, process in list(self.processes.items())
+            if process.sent
+        ]
+        return [self.unit_of[t].name for name, t in first if self.is_open(self.stage_of(t), name)]
+
     def join(self, name: Hashable) -> None:
         self.processes[name] = Process()
 
