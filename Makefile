@@ -40,6 +40,13 @@ endef
 # CI compiles all once: then it is faster to compile ten sources at a time.
 joined := $(if $(CI),-DTORCHPORT_JOIN_SOURCES=ON)
 
+# ONLY=FOLDER limits a step of the gate to what .ci/affected.py has listed there.
+listed = $(if $(ONLY),$(strip $(file <$(ONLY)/$(1))))
+empty :=
+space := $(empty) $(empty)
+# The words for ctest: $(call ctest_of,LIST). An empty list is a pattern that no test has.
+ctest_of = $(if $(ONLY),-R '^($(subst $(space),|,$(call listed,$(1))))$$' --no-tests=ignore)
+
 # The name of a stamp: $(call stamp,PREFIX,INPUTS)
 stamp = $(1).$(shell cat $(2) | sha256sum | cut -c1-16)
 
@@ -76,11 +83,19 @@ build: compile $(package_stamp) ## compile torchport and install it into .venv
 
 .PHONY: test
 test: build apt-test ecosystem-small $(linters_stamp) ## run the unit tests, then the tests of the program
-	@ctest --preset release
-	@# Threads that wait for work would take the processor from the other tests' programs.
-	@OMP_WAIT_POLICY=passive $(py) -m pytest tests -q -n $(JOBS) --dist loadfile -m "not alone and not long"
-	@$(py) -m pytest tests/hostile -q -n $(JOBS) -m "alone and not long"
-	@$(py) -m pytest tests -q -m "alone and not long" --ignore tests/hostile
+	@ctest --preset release $(call ctest_of,unit-tests)
+	@# Threads that wait for work would take the processor from the other tests' programs. Tests that
+	@# nothing may run beside come last (tests/plugins/longest_first.py).
+	@$(if $(ONLY),[ -s $(ONLY)/modules ] || exit 0;) \
+	  OMP_WAIT_POLICY=passive TORCHPORT_TEST_NVCC_FLAGS=$(test_nvcc_flags) \
+	  $(py) -m pytest -q -n $(JOBS) -m "not long" $(pytest_options) $(or $(call listed,modules),tests)
+# CUDA programs whose results count are compiled faster so; all of their optimization is for test-all.
+test_nvcc_flags := -O1
+test-all: test_nvcc_flags :=
+
+.PHONY: durations
+durations: ## run the tests and record how long each file takes, which decides their order
+	@$(MAKE) test pytest_options=--record-durations
 
 .PHONY: test-all
 test-all: test test-long wheel test-ecosystem test-conformance test-programs test-cluster test-triton test-extensions test-cccl test-kinds test-runtime-build test-vsix ## run all tests: every package, operator and library, the wheel from nothing
@@ -105,7 +120,7 @@ lint: format-check lint-python clang-tidy ## check the formatting, the C++ and t
 
 .PHONY: clang-tidy
 clang-tidy: compile $(linters_stamp) ## run clang-tidy on the C++ files that changed since it last passed
-	@$(py) .ci/clang_tidy.py -j $(JOBS)
+	@$(py) .ci/clang_tidy.py -j $(JOBS) $(if $(ONLY),--only $(ONLY)/sources)
 
 .PHONY: format-check
 format-check: apt-format ## check that every C++ file is formatted
@@ -127,13 +142,15 @@ lint-python: $(torch_stamp) ## run ruff and mypy on the Python parts
 .PHONY: asan tsan
 asan tsan: apt-build apt-sanitize $(parser_stamp) $(preset_stamp) $(torch_stamp) ## run the unit tests under the sanitizers
 	@[ -f build/$@/build.ninja ] || cmake --preset $@
-	@cmake --build --preset $@ -j $(JOBS)
-	@ctest --preset $@
+	@deps/progress.py cmake --build --preset $@ -j $(JOBS) $(addprefix --target ,$(call listed,$(sanitized_$@)))
+	@ctest --preset $@ $(call ctest_of,$(sanitized_$@))
+sanitized_asan := unit-tests
+sanitized_tsan := thread-tests
 
 .PHONY: fuzz
 fuzz: apt-build apt-sanitize $(parser_stamp) $(preset_stamp) $(torch_stamp) ## fuzz for FUZZ_SECONDS (60), or with FUZZ_RUNS inputs a target
 	@[ -f build/asan/build.ninja ] || cmake --preset asan
-	@cmake --build --preset fuzz -j $(JOBS)
+	@deps/progress.py cmake --build --preset fuzz -j $(JOBS)
 	@.ci/fuzz $(if $(FUZZ_RUNS),$(FUZZ_RUNS) runs,$(FUZZ_SECONDS))
 
 .PHONY: test-long
@@ -313,7 +330,7 @@ runtime-%: compile
 	@[ -f build/runtimes/$*/build.ninja ] || cmake -S . -B build/runtimes/$* -G Ninja \
 	  -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF -DTORCHPORT_TORCH=ON -DTORCHPORT_JOIN_SOURCES=ON \
 	  -DTORCHPORT_TORCH_ROOT=$(abspath build/torches/$*/torch) -DPython3_EXECUTABLE=$(abspath $(py))
-	@cmake --build build/runtimes/$* --target torchport_runtime -j $(JOBS)
+	@deps/progress.py cmake --build build/runtimes/$* --target torchport_runtime -j $(JOBS)
 	@cmake --install build/runtimes/$* --component runtime --prefix python >/dev/null
 
 # One release for each state of the sources; TURN=2.9.1 chooses another. Only whether it compiles and links
@@ -351,7 +368,7 @@ vscode-bundle: compile $(vscode_stamp)
 .PHONY: compile
 compile: apt-build $(parser_stamp) $(preset_stamp) $(torch_stamp)
 	@[ -f build/release/build.ninja ] || cmake --preset release $(joined)
-	@cmake --build --preset release -j $(JOBS)
+	@deps/progress.py cmake --build --preset release -j $(JOBS)
 
 .PHONY: ecosystem ecosystem-small
 ecosystem: $(venv_stamp) ## fetch the real packages of tests/ecosystem

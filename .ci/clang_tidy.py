@@ -79,6 +79,10 @@ def sources_of(unit: Path) -> list[Path]:
     return [unit]
 
 
+def named_in(listed: Path) -> set[Path]:
+    return {ROOT / line for line in listed.read_text().splitlines()}
+
+
 def fingerprint(sources: list[Path], command: str, headers: list[Path]) -> str:
     digest = hashlib.sha256(command.encode())
     for path in [ROOT / ".clang-tidy", *sources, *sorted(set(headers))]:
@@ -97,7 +101,11 @@ def without_precompiled(units: list[dict[str, str]], folder: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("-j", "--jobs", type=int, default=2)
+    parser.add_argument(
+        "--only", type=Path, metavar="FILE", help="names a source to check in each line"
+    )
     options = parser.parse_args()
+    only = None if options.only is None else named_in(options.only)
 
     subprocess.run(
         ["cmake", "--preset", "clang-tidy"], cwd=ROOT, stdout=subprocess.DEVNULL, check=True
@@ -113,6 +121,8 @@ def main() -> int:
     pending = []
     for unit in units:
         sources = sources_of(Path(unit["file"]))
+        if only is not None and not only.intersection(sources):
+            continue
         if all(str(source).startswith(FOLDERS) for source in sources):
             included = [header for source in sources for header in headers.get(source, [])]
             mark = passed / fingerprint(sources, unit["command"], included)

@@ -26,11 +26,29 @@ die() {
   exit 1
 }
 
-# Runs a command quietly; the end of its output is shown where it fails.
+# Prints the last line of a log every few seconds, as long as this script runs: what pip downloads, and
+# how large it is.
+waits_for() {
+  local seconds=0
+  trap 'kill $! 2>/dev/null; exit' TERM
+  while kill -0 $$ 2>/dev/null; do
+    sleep "${EVERY:-15}" &
+    wait $!
+    seconds=$((seconds + ${EVERY:-15}))
+    printf '   %d s: %s\n' "$seconds" \
+      "$(tail -c 2000 "$1" | tr '\r' '\n' | sed -n 's/^ *\(.*[^ ]\) *$/\1/p' | tail -n 1 | cut -c1-100)" >&2
+  done
+}
+
+# Runs a command; the end of its output is shown where it fails.
 quietly() {
-  local log status=0
+  local log status=0 watcher
   log=$(mktemp)
+  waits_for "$log" &
+  watcher=$!
   "$@" >"$log" 2>&1 || status=$?
+  kill $watcher 2>/dev/null || true
+  wait $watcher 2>/dev/null || true
   [ $status -eq 0 ] || tail -n 15 "$log" >&2
   rm -f "$log"
   return $status

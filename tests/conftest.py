@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ("device_modules",)  # tests/plugins
+pytest_plugins = ("device_modules", "longest_first")  # tests/plugins
 
 # A job in the background ignores Ctrl-C, and so do the programs that it starts; tests send it.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

@@ -67,7 +67,8 @@ def run(path: Path, cache: Path, **variables: str) -> subprocess.CompletedProces
 def builds(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Path, dict[str, Future[subprocess.CompletedProcess[str]]]]]:
-    """What is built of the samples that this run has chosen, two at a time."""
+    """What is built of the samples that this run has chosen, two at a time; one, where other tests run
+    in other processes."""
     folder = tmp_path_factory.mktemp("samples")
     chosen = [
         str(item.callspec.params["name"])
@@ -76,7 +77,7 @@ def builds(
         and item.originalname == "test_sample_is_right"
         and not any(mark.args[0] for mark in item.iter_markers("skipif"))
     ]
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(1 if "PYTEST_XDIST_WORKER" in os.environ else 2) as pool:
         yield folder, {n: pool.submit(build, SAMPLES / f"{n}.cu", folder) for n in chosen}
         pool.shutdown(cancel_futures=True)
 

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from hostile_file import HEAD, PEAK_MB, TIE, Cases, check_and_fix, measured, note
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone("hostile"), pytest.mark.split]
 
 
 def utf16(text: str, mark: bytes, codec: str) -> bytes:

@@ -7,7 +7,7 @@ import json
 import pytest
 from hostile_file import DEEP, Cases, check_and_fix
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone("hostile"), pytest.mark.split]
 
 
 def notebook(cells: object, **more: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hostile_file import DEEP, HEAD, Cases, check_and_fix
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone("hostile"), pytest.mark.split]
 
 
 def nested(opening: str, middle: str, closing: str, count: int = DEEP) -> str:

@@ -11,7 +11,7 @@ import time
 import pytest
 from hostile_file import TIE
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone("hostile"), pytest.mark.split]
 
 NAMES = [
     b"new\nline.py",

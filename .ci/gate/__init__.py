@@ -1,0 +1,1 @@
+"""What of the gate a change can affect; `.ci/affected.py` prints it."""
