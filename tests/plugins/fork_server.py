@@ -178,10 +178,11 @@ def prepare(request: Request) -> None:
     os.umask(request["umask"])
     sys.orig_argv[1:] = request["options"] + request["words"]
     multiprocessing.process.ORIGINAL_DIR = os.getcwd()  # spawned processes find the program by it
-    if (
-        "numpy.random" in sys.modules
-    ):  # its numbers differ from start to start; `random` does it itself
+    # Random numbers that nobody seeds differ from start to start; `random` sees to it by itself.
+    if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()
+    if "torch" in sys.modules:
+        sys.modules["torch"].default_generator.seed()
 
 
 def main_module(**attributes: Any) -> dict[str, Any]:

@@ -83,6 +83,9 @@ def own_command(words: Sequence[str]) -> list[str]:
 
 
 def can_run(program: Sequence[str]) -> bool:
+    """Whether a fork can be this program; one that sets up devices does so before it imports torch."""
+    if "--devices" in program:
+        return False
     if program[:1] in (["-m"], ["-c"]):
         return len(program) > 1
     return bool(program) and program[0].endswith(".py") and not program[0].startswith("-")

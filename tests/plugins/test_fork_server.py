@@ -13,6 +13,7 @@ from pathlib import Path
 
 import forking
 import pytest
+from python_process import run_python
 
 pytest_plugins = ("pytester",)
 
@@ -265,6 +266,7 @@ def test_what_is_read_at_the_start_has_another_server(run, session) -> None:
         (["-c", "pass"], {"LD_PRELOAD": ""}),
         (["-O", "-c", "pass"], {}),
         (["-W", "error", "-c", "pass"], {}),
+        (["-m", "torchport.observe.command", "--devices", "cuda:1"], {}),
         (["-"], {}),
         ([], {}),
     ],
@@ -294,6 +296,45 @@ def test_servers_end_with_the_session(run, session) -> None:
     assert int(done.stdout) == os.getpid()
     assert starts(session) == ["server", "forked", "refused"]
 
+
+DEVICES = """
+import torch
+from torch.utils.data import DataLoader
+
+print(torch.cuda.is_initialized(), torch.cuda._is_in_bad_fork(), torch.cuda.current_stream())
+print(torch.get_num_threads(), torch.is_grad_enabled(), torch.cuda.device_count())
+print([int(batch.sum()) for batch in DataLoader(torch.arange(4), 2, num_workers=2)])
+print(torch.cuda.mem_get_info(1), torch.cuda.memory_reserved(0))
+torch.manual_seed(3)
+weight = torch.rand(3, device="cuda:1", requires_grad=True)
+(weight * torch.rand(3, device="cuda:1")).sum().backward()
+print(weight, weight.grad)
+print(torch.cuda.memory_stats(1)["allocation.all.allocated"], torch.cuda.mem_get_info(1))
+try:
+    torch.ones(2**30, device="cuda:1")
+except torch.OutOfMemoryError as error:
+    print(error)
+print(torch.ones(2, device="cuda:0") + weight)
+"""
+
+
+def test_devices_are_those_of_a_new_process(tmp_path, session) -> None:
+    """Their memory, random numbers, errors and threads; also in a second fork, after the first."""
+    options = {"devices": "cuda:2,memory=1GiB", "cwd": tmp_path, "timeout": 120, "check": False}
+    new, *forks = [run_python(*words, "-c", DEVICES, **options) for words in (["-B"], [], [])]
+    assert starts(session) == ["own", "server", "forked", "forked"]
+    assert new.returncode == 1 and "Expected all tensors to be on the same device" in new.stderr
+    for fork in forks:
+        assert (fork.returncode, fork.stdout, fork.stderr) == (1, new.stdout, new.stderr)
+    drawn = [run_python("-c", DRAWS, **options | {"check": True}).stdout.split() for _ in range(2)]
+    assert all(one != other for one, other in zip(*drawn, strict=True)), "nobody seeds them"
+
+
+DRAWS = """
+import random, numpy, torch
+print(random.random(), numpy.random.rand(), torch.rand(1).item(), torch.rand(1, device="cuda").item())
+print(torch.initial_seed(), torch.cuda.initial_seed())
+"""
 
 MODULE = """
 import os, subprocess, sys
