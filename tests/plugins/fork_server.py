@@ -26,6 +26,7 @@ import signal
 import socket
 import struct
 import sys
+import threading
 import types
 from pathlib import Path
 from typing import Any
@@ -178,6 +179,7 @@ def prepare(request: Request) -> None:
     os.umask(request["umask"])
     sys.orig_argv[1:] = request["options"] + request["words"]
     multiprocessing.process.ORIGINAL_DIR = os.getcwd()  # spawned processes find the program by it
+    threading.main_thread()._set_native_id()  # os.fork() forgets it in some releases of Python
     # Random numbers that nobody seeds differ from start to start; `random` sees to it by itself.
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()

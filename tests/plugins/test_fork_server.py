@@ -19,11 +19,13 @@ pytest_plugins = ("pytester",)
 
 PROGRAMS = {
     "what a program sees": """
-        import os, sys, warnings
+        import os, signal, sys, threading, warnings
         print(sys.argv, sys.orig_argv, sys.path, sys.flags, sys.executable, sys.warnoptions)
         print(sorted((k, str(v).partition(" at 0x")[0]) for k, v in globals().items()))
         print(__file__, os.getcwd(), sorted(os.environ.items()), oct(os.umask(0)))
         print(sys.stdin.read(), sys.stdin.closed, sys.stdout.encoding, sys.stderr.line_buffering)
+        print(threading.main_thread().native_id == os.getpid(), os.listdir("/proc/self/fd"))
+        print([(n, signal.getsignal(n)) for n in signal.valid_signals()], signal.pthread_sigmask(signal.SIG_BLOCK, []))
         print(warnings.filters, len(os.listdir("/proc/self/task")))
     """,
     "an exit status": "raise SystemExit(7)",
