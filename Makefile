@@ -37,9 +37,6 @@ cmake --install $(1) --component runtime --prefix python >/dev/null
 ln -sfn $(abspath python/torchport) $(2)/torchport
 endef
 
-# CI compiles all once: then it is faster to compile ten sources at a time.
-joined := $(if $(CI),-DTORCHPORT_JOIN_SOURCES=ON)
-
 # ONLY=FOLDER limits a step of the gate to what .ci/affected.py has listed there.
 listed = $(if $(ONLY),$(strip $(file <$(ONLY)/$(1))))
 empty :=
@@ -328,7 +325,7 @@ runtimes: compile ## build the libraries for every supported release of torch (0
 runtime-%: compile
 	@$(py) deps/fetch_torch.py $* build/torches/$*
 	@[ -f build/runtimes/$*/build.ninja ] || cmake -S . -B build/runtimes/$* -G Ninja \
-	  -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF -DTORCHPORT_TORCH=ON -DTORCHPORT_JOIN_SOURCES=ON \
+	  -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF -DTORCHPORT_TORCH=ON \
 	  -DTORCHPORT_TORCH_ROOT=$(abspath build/torches/$*/torch) -DPython3_EXECUTABLE=$(abspath $(py))
 	@deps/progress.py cmake --build build/runtimes/$* --target torchport_runtime -j $(JOBS)
 	@cmake --install build/runtimes/$* --component runtime --prefix python >/dev/null
@@ -341,7 +338,7 @@ runtime-in-turn: apt-build $(parser_stamp) $(venv_stamp) ## compile the librarie
 	$(py) deps/fetch_torch.py $$release build/torches/$$release; \
 	[ -f $$folder/build.ninja ] || cmake -S . -B $$folder -G Ninja \
 	  -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE="-O0 -DNDEBUG" -DBUILD_TESTING=OFF \
-	  -DTORCHPORT_TORCH=ON -DTORCHPORT_JOIN_SOURCES=ON \
+	  -DTORCHPORT_TORCH=ON \
 	  -DTORCHPORT_TORCH_ROOT=$(abspath build/torches)/$$release/torch -DPython3_EXECUTABLE=$(abspath $(py)); \
 	cmake --build $$folder --target torchport_runtime -j $(JOBS)
 
@@ -367,7 +364,7 @@ vscode-bundle: compile $(vscode_stamp)
 
 .PHONY: compile
 compile: apt-build $(parser_stamp) $(preset_stamp) $(torch_stamp)
-	@[ -f build/release/build.ninja ] || cmake --preset release $(joined)
+	@[ -f build/release/build.ninja ] || cmake --preset release
 	@deps/progress.py cmake --build --preset release -j $(JOBS)
 
 .PHONY: ecosystem ecosystem-small
