@@ -79,7 +79,7 @@ build: compile $(package_stamp) ## compile torchport and install it into .venv
 	@$(call install,build/release,$(venv))
 
 .PHONY: test
-test: build apt-test ecosystem-small $(linters_stamp) ## run the unit tests, then the tests of the program
+test: build compile-tests apt-test ecosystem-small $(linters_stamp) ## run the unit tests, then the tests of the program
 	@ctest --preset release $(call ctest_of,unit-tests)
 	@# Threads that wait for work would take the processor from the other tests' programs. Tests that
 	@# nothing may run beside come last (tests/plugins/longest_first.py).
@@ -116,7 +116,7 @@ distclean: ## delete everything that git does not track
 lint: format-check lint-python clang-tidy ## check the formatting, the C++ and the Python parts
 
 .PHONY: clang-tidy
-clang-tidy: compile $(linters_stamp) ## run clang-tidy on the C++ files that changed since it last passed
+clang-tidy: compile compile-tests $(linters_stamp) ## run clang-tidy on the C++ files that changed since it last passed
 	@$(py) .ci/clang_tidy.py -j $(JOBS) $(if $(ONLY),--only $(ONLY)/sources)
 
 .PHONY: format-check
@@ -168,7 +168,7 @@ test-fixed-imports: build $(torch_stamp) $(linters_stamp) ## import every module
 	@$(py) tests/ecosystem/fixed_imports.py --jobs $(JOBS) --results build/fixed-imports.json
 
 .PHONY: test-systems
-test-systems: build apt-systems ## install the wheel in roots of other Debian releases and use it there; as root (5 GB)
+test-systems: build compile-tests apt-systems ## install the wheel in roots of other Debian releases and use it there; as root (5 GB)
 	@$(py) tests/systems/run.py
 
 .PHONY: test-generated
@@ -293,6 +293,7 @@ test-runtime-build: build ## compile the libraries for a torch that is not in th
 
 .PHONY: bench
 bench: build apt-bench $(bench_stamp) ecosystem ## measure the source tool and virtual devices against others
+	@deps/progress.py cmake --build --preset release -j $(JOBS) --target torchport_bench
 	@$(py) bench/run.py
 	@$(py) bench/server_latency.py
 	@$(py) deps/make_wheel.py --into build/bench build/release
@@ -362,10 +363,11 @@ vscode-bundle: compile $(vscode_stamp)
 	@cd editors/vscode && npm run --silent bundle -- --log-level=warning
 	@install -D build/release/bin/torchport editors/vscode/bundled/bin/torchport
 
-.PHONY: compile
-compile: apt-build $(parser_stamp) $(preset_stamp) $(torch_stamp)
+# The program and its libraries; the unit tests take as long again, so only what runs them waits for them.
+.PHONY: compile compile-tests
+compile compile-tests: apt-build $(parser_stamp) $(preset_stamp) $(torch_stamp)
 	@[ -f build/release/build.ninja ] || cmake --preset release
-	@deps/progress.py cmake --build --preset release -j $(JOBS)
+	@deps/progress.py cmake --build --preset release -j $(JOBS) $(if $(filter compile-tests,$@),--target torchport_tests)
 
 .PHONY: ecosystem ecosystem-small
 ecosystem: $(venv_stamp) ## fetch the real packages of tests/ecosystem

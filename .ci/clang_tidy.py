@@ -5,9 +5,9 @@ A unit has changed if it, a header of this project that it includes, or .clang-t
 dependency log of build/release says which headers those are. So a first run is slow, and others are
 not.
 
-Most of the time goes into reading torch's headers. Therefore the units are those of a build that
-joins the sources of LibTorch parts, ten at a time, and is only configured. Its precompiled headers
-are left out: they are of another compiler.
+Most of the time goes into reading headers. Therefore the units are those of a build that joins the
+sources of a layer, and is only configured. Its precompiled headers are left out: they are of another
+compiler.
 """
 
 import argparse
@@ -36,7 +36,7 @@ JOINED = ["--checks=-bugprone-suspicious-include"]
 
 
 def headers_of_sources() -> dict[Path, list[Path]]:
-    """The headers of each source, less those that do not belong to this project."""
+    """The headers of each source, or of the unit that it is joined to, less those of others."""
     log = subprocess.run(
         ["ninja", "-C", BUILT, "-t", "deps"], capture_output=True, text=True, check=True
     ).stdout
@@ -52,7 +52,8 @@ def headers_of_sources() -> dict[Path, list[Path]]:
     found: dict[Path, list[Path]] = {}
     for unit in json.loads((BUILT / "compile_commands.json").read_text()):
         output = unit["command"].split(" -o ")[1].split()[0]
-        found.setdefault(Path(unit["file"]), []).extend(by_object.get(output, []))
+        for source in sources_of(Path(unit["file"])):
+            found.setdefault(source, []).extend(by_object.get(output, []))
     return found
 
 
@@ -83,9 +84,26 @@ def named_in(listed: Path) -> set[Path]:
     return {ROOT / line for line in listed.read_text().splitlines()}
 
 
+def settings_of(source: Path) -> Path:
+    """The nearest .clang-tidy above the source."""
+    return next(path for folder in source.parents if (path := folder / ".clang-tidy").is_file())
+
+
+def take_settings(unit: Path, sources: list[Path]) -> None:
+    """Gives a joined unit the settings of its sources' folder; clang-tidy looks above the unit.
+
+    Compiler options are of single files, which are not joined for this reason."""
+    found = {settings_of(source) for source in sources}
+    beside = unit.parent / ".clang-tidy"
+    beside.unlink(missing_ok=True)
+    if len(found) == 1 and "ExtraArgs" not in (text := found.pop().read_text()):
+        beside.write_text(text)
+
+
 def fingerprint(sources: list[Path], command: str, headers: list[Path]) -> str:
     digest = hashlib.sha256(command.encode())
-    for path in [ROOT / ".clang-tidy", *sources, *sorted(set(headers))]:
+    settings = {ROOT / ".clang-tidy", *map(settings_of, sources)}
+    for path in [*sorted(settings), *sources, *sorted(set(headers))]:
         digest.update(path.read_bytes() if path.is_file() else b"")
     return digest.hexdigest()
 
@@ -124,6 +142,8 @@ def main() -> int:
         if only is not None and not only.intersection(sources):
             continue
         if all(str(source).startswith(FOLDERS) for source in sources):
+            if is_joined(Path(unit["file"])):
+                take_settings(Path(unit["file"]), sources)
             included = [header for source in sources for header in headers.get(source, [])]
             mark = passed / fingerprint(sources, unit["command"], included)
             if not mark.exists():

@@ -246,7 +246,7 @@ function(torchport_add_test name)
     add_library(torchport_test_main OBJECT ${PROJECT_SOURCE_DIR}/cmake/test_main.cpp)
     target_link_libraries(torchport_test_main PUBLIC torchport_options doctest::doctest)
   endif()
-  add_executable(${name} ${ARG_SOURCES})
+  add_executable(${name} EXCLUDE_FROM_ALL ${ARG_SOURCES})  # who builds the program needs no test
   torchport_join_sources(${name})
   target_link_libraries(${name} PRIVATE torchport_test_main ${ARG_DEPENDS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
