@@ -25,7 +25,7 @@ export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 # One build folder or clone does not compile again what another one compiled; the wheel's build is
 # another one.
 export CCACHE_BASEDIR ?= $(CURDIR)
-python_dirs = $(wildcard python tests bench .ci)
+python_dirs = $(wildcard python tests bench .ci deps)
 
 # Installs a build folder: $(call install,BUILD,ENVIRONMENT). The environment gets the program, and a
 # link by which the program finds the checkout's package. The package gets the libraries, in a folder
@@ -183,6 +183,16 @@ test-generated: build apt-systems $(linters_stamp) ## run what container and ci 
 test-releases: build ## test the wheel of dist/ beside every supported release of torch (1 GB each, and 3 GB for each CUDA)
 	@$(py) tests/releases/run.py $(if $(PARTS),--parts $(PARTS)) $(RELEASES)
 
+# What needs no compiler and no wheel of torch; some 10 MB of headers for each release, once.
+.PHONY: check-releases
+check-releases: $(venv_stamp) ## compare the sources with the headers of every supported release of torch
+	@$(py) deps/check_releases.py --fetch
+
+# RELEASES="2.15.0" limits it; OTHER_PYTHON=/usr/bin/python3.13 is the Python that is not the checkout's.
+.PHONY: wheels-smoke
+wheels-smoke: wheel ## try the wheel without torch, with another Python, and beside the oldest, the own and the newest release (9 GB once)
+	@$(py) tests/releases/smoke.py $(if $(OTHER_PYTHON),--other-python $(OTHER_PYTHON)) $(RELEASES)
+
 # The part of it that takes minutes: the checkout's own release and the newest one, which is for CUDA.
 newest_release = $(lastword $(releases))
 .PHONY: test-sample
@@ -312,7 +322,7 @@ releases = $(shell $(py) deps/fetch_torch.py --list)
 own_release := $(shell sed -n 's/^torch==//p' deps/torch.txt)
 
 .PHONY: runtimes
-runtimes: compile ## build the libraries for every supported release of torch (1 GB each to fetch)
+runtimes: compile ## build the libraries for every supported release of torch (0.2 GB each to fetch, 11 MB are kept)
 	@for release in $(filter-out $(own_release),$(releases)); do $(MAKE) runtime-$$release; done
 
 runtime-%: compile
@@ -322,6 +332,18 @@ runtime-%: compile
 	  -DTORCHPORT_TORCH_ROOT=$(abspath build/torches/$*/torch) -DPython3_EXECUTABLE=$(abspath $(py))
 	@deps/progress.py cmake --build build/runtimes/$* --target torchport_runtime -j $(JOBS)
 	@cmake --install build/runtimes/$* --component runtime --prefix python >/dev/null
+
+# One release for each state of the sources; TURN=2.9.1 chooses another. Only whether it compiles and links
+# is asked, so nothing is optimized, and nothing of it is installed.
+.PHONY: runtime-in-turn
+runtime-in-turn: apt-build $(parser_stamp) $(venv_stamp) ## compile the libraries for one further release of torch, another one for each commit
+	@release=$$($(py) deps/release_in_turn.py $(TURN)); folder=build/in-turn/$$release; \
+	$(py) deps/fetch_torch.py $$release build/torches/$$release; \
+	[ -f $$folder/build.ninja ] || cmake -S . -B $$folder -G Ninja \
+	  -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE="-O0 -DNDEBUG" -DBUILD_TESTING=OFF \
+	  -DTORCHPORT_TORCH=ON -DTORCHPORT_JOIN_SOURCES=ON \
+	  -DTORCHPORT_TORCH_ROOT=$(abspath build/torches)/$$release/torch -DPython3_EXECUTABLE=$(abspath $(py)); \
+	cmake --build $$folder --target torchport_runtime -j $(JOBS)
 
 .PHONY: wheel
 wheel: runtimes ## build the wheel for every supported release of torch, into dist/

@@ -5,6 +5,13 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
+# CMake's own choice for a release is -O3, which took a sixth longer to compile. What of it makes loops
+# over numbers faster is kept: vectors.
+string(REPLACE "-O3" "-O2 -fvect-cost-model=dynamic" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
+if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)  # it vectorizes from -O2 on, and has no such option
+  string(REPLACE " -fvect-cost-model=dynamic" "" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
+endif()
+
 add_library(torchport_options INTERFACE)
 target_compile_features(torchport_options INTERFACE cxx_std_20)
 target_compile_options(torchport_options INTERFACE
@@ -81,18 +88,24 @@ endfunction()
 # The second option is for ccache.
 set(TORCHPORT_PRECOMPILED_OPTIONS -fPIC $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 
-# Most headers take longer to read than a file of this project. So a build that starts from nothing
-# joins ten files in one unit. Names in one target are unique for this, also in unnamed namespaces.
-# Layers whose parts register themselves are left out: there, files are made by copying one.
-option(TORCHPORT_JOIN_SOURCES "Compile ten sources of a layer at a time" OFF)
+# Most headers take longer to read than a file of this project, so up to SOURCES files (by default 16)
+# of a target are one unit. Names in one target are unique for this, also in unnamed namespaces; files
+# that are made by copying one, as rules are, have a namespace of their own. A developer who changes
+# one file often switches it off: cmake --preset release -DTORCHPORT_JOIN_SOURCES=OFF
+option(TORCHPORT_JOIN_SOURCES "Compile the sources of a layer many at a time" ON)
 function(torchport_join_sources target)
+  cmake_parse_arguments(ARG "" "SOURCES" "" ${ARGN})
+  if(NOT ARG_SOURCES)
+    set(ARG_SOURCES 16)
+  endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${TORCHPORT_JOIN_SOURCES}
-    UNITY_BUILD_BATCH_SIZE 10)
+    UNITY_BUILD_BATCH_SIZE ${ARG_SOURCES})
 endfunction()
 
-# What nearly every file without torch includes.
-set(TORCHPORT_BASE_HEADERS <algorithm> <filesystem> <functional> <map> <optional> <string> <vector>
-  <fmt/format.h>)
+# What many files without torch include.
+set(TORCHPORT_BASE_HEADERS <algorithm> <array> <charconv> <chrono> <filesystem> <functional> <map>
+  <memory> <mutex> <optional> <set> <string> <string_view> <thread> <unordered_map> <unordered_set>
+  <utility> <vector> <fmt/format.h> <fmt/ranges.h> <nlohmann/json.hpp> <tl/expected.hpp>)
 function(torchport_uses_base target)
   torchport_precompile(${target} HEADERS ${TORCHPORT_BASE_HEADERS} DEPENDS torchport_fmt)
 endfunction()
@@ -111,14 +124,30 @@ function(torchport_short_paths result)
   set(${result} ${options} PARENT_SCOPE)
 endfunction()
 
+# What many files with torch include.
+set(TORCHPORT_TORCH_HEADERS <algorithm> <array> <atomic> <chrono> <functional> <map> <memory> <mutex>
+  <optional> <set> <string> <string_view> <thread> <tuple> <unordered_map> <unordered_set> <utility>
+  <vector> <ATen/core/Tensor.h> <ATen/core/dispatch/Dispatcher.h> <torch/library.h> <ATen/core/stack.h>
+  <ATen/core/grad_mode.h> <ATen/Context.h> <ATen/Dispatch.h> <ATen/ExpandUtils.h> <ATen/Parallel.h>
+  <ATen/TensorIterator.h> <ATen/TensorOperators.h> <ATen/ops/arange.h> <ATen/ops/cat.h>
+  <ATen/ops/empty.h> <ATen/ops/empty_like.h> <ATen/ops/empty_strided.h> <ATen/ops/ones.h>
+  <ATen/ops/where.h> <ATen/ops/zeros.h> <ATen/ops/zeros_like.h> <c10/core/CPUAllocator.h>
+  <c10/core/DeviceGuard.h> <c10/core/StorageImpl.h> <fmt/format.h> <fmt/ranges.h>
+  <nlohmann/json.hpp>)
 # What every target that includes torch's headers needs.
 function(torchport_uses_torch target)
   torchport_join_sources(${target})
   torchport_short_paths(paths)
-  # torch has its own fmt among its headers, but no library of it.
-  torchport_precompile(${target} HEADERS <ATen/core/Tensor.h> <ATen/core/dispatch/Dispatcher.h>
-    <torch/library.h> DEPENDS torchport_torch DEFINITIONS FMT_HEADER_ONLY=1
-    OPTIONS ${paths})
+  # torch has its own fmt among its headers, but no library of it. Header-only, every unit would
+  # compile all of it again, which was a sixth of the code of all units.
+  if(NOT TARGET torchport_torch_fmt)
+    add_library(torchport_torch_fmt STATIC ${PROJECT_SOURCE_DIR}/cmake/torch_fmt_library.cpp)
+    target_link_libraries(torchport_torch_fmt PRIVATE torchport_options torchport_torch)
+  endif()
+  target_link_libraries(${target} PRIVATE torchport_torch_fmt)
+  # The system's fmt, which layers without torch link, is a shared library to its users.
+  torchport_precompile(${target} HEADERS ${TORCHPORT_TORCH_HEADERS} DEPENDS torchport_torch
+    OPTIONS ${paths} -UFMT_SHARED)
 endfunction()
 
 # torchport_add_layer(NAME [OBJECTS] [THREADS] [DEPENDS target...] [TEST_DEPENDS target...])
@@ -136,8 +165,8 @@ function(torchport_add_layer name)
     add_library(torchport_${name} OBJECT ${sources})
   else()
     add_library(torchport_${name} STATIC ${sources})
-    torchport_join_sources(torchport_${name})
   endif()
+  torchport_join_sources(torchport_${name})
   target_link_libraries(torchport_${name} PUBLIC torchport_options ${ARG_DEPENDS})
   torchport_include_root(torchport_${name})
   torchport_uses_base(torchport_${name})
@@ -195,6 +224,7 @@ function(torchport_add_rules target)
     VERBATIM)
   # An object library: a linker would drop the rules of a static one, because nothing names them.
   add_library(${target} OBJECT ${rule_sources} ${generated})
+  torchport_join_sources(${target})
   torchport_uses_base(${target})
 endfunction()
 

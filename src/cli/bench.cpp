@@ -1,7 +1,7 @@
 #include "cli/command.h"
 #include "cli/forward.h"
 
-namespace torchport::cli {
+namespace torchport::cli::bench_command {
 
 namespace {
 
@@ -15,4 +15,4 @@ const CommandRegistration kRegistered{{.order = 12, .attach = &attach, .takes_re
 
 }  // namespace
 
-}  // namespace torchport::cli
+}  // namespace torchport::cli::bench_command

@@ -16,7 +16,7 @@
 #include "source/project/changed_lines.h"
 #include "source/report/report.h"
 
-namespace torchport::cli {
+namespace torchport::cli::check_command {
 
 namespace {
 
@@ -156,4 +156,4 @@ const CommandRegistration kRegistered{{.order = 1, .attach = &attach, .takes_res
 
 }  // namespace
 
-}  // namespace torchport::cli
+}  // namespace torchport::cli::check_command

@@ -14,7 +14,7 @@
 #include "releases/table.h"
 #include "scaffold/workflow.h"
 
-namespace torchport::cli {
+namespace torchport::cli::ci_command {
 
 namespace {
 
@@ -110,4 +110,4 @@ const CommandRegistration kCi{{.order = 17, .attach = &attach, .takes_rest = {}}
 
 }  // namespace
 
-}  // namespace torchport::cli
+}  // namespace torchport::cli::ci_command

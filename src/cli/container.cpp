@@ -14,7 +14,7 @@
 #include "cli/terminal.h"
 #include "scaffold/device_target.h"
 
-namespace torchport::cli {
+namespace torchport::cli::container_command {
 
 namespace {
 
@@ -194,4 +194,4 @@ const CommandRegistration kContainer{{.order = 16, .attach = &attach, .takes_res
 
 }  // namespace
 
-}  // namespace torchport::cli
+}  // namespace torchport::cli::container_command

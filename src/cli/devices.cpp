@@ -14,7 +14,7 @@
 #include "devices/device_kind.h"
 #include "devices/profiles/profile_file.h"
 
-namespace torchport::cli {
+namespace torchport::cli::devices_command {
 
 namespace {
 
@@ -144,4 +144,4 @@ const CommandRegistration kRegistered{{.order = 7, .attach = &attach, .takes_res
 
 }  // namespace
 
-}  // namespace torchport::cli
+}  // namespace torchport::cli::devices_command

@@ -17,7 +17,7 @@
 #include "host/probe/probe.h"
 #include "source/report/report.h"
 
-namespace torchport::cli {
+namespace torchport::cli::doctor_command {
 
 namespace {
 
@@ -170,4 +170,4 @@ const CommandRegistration kDoctor{{.order = 14, .attach = &attach, .takes_rest =
 
 }  // namespace
 
-}  // namespace torchport::cli
+}  // namespace torchport::cli::doctor_command

@@ -9,7 +9,7 @@
 #include "source/project/diagnostic.h"
 #include "source/rules/registry.h"
 
-namespace torchport::cli {
+namespace torchport::cli::explain_command {
 
 namespace {
 
@@ -58,4 +58,4 @@ const CommandRegistration kRules{{.order = 4, .attach = &attach_rules, .takes_re
 
 }  // namespace
 
-}  // namespace torchport::cli
+}  // namespace torchport::cli::explain_command

@@ -1,7 +1,7 @@
 #include "cli/command.h"
 #include "cli/forward.h"
 
-namespace torchport::cli {
+namespace torchport::cli::export_command {
 
 namespace {
 
@@ -16,4 +16,4 @@ const CommandRegistration kRegistered{{.order = 11, .attach = &attach, .takes_re
 
 }  // namespace
 
-}  // namespace torchport::cli
+}  // namespace torchport::cli::export_command

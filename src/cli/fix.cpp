@@ -17,7 +17,7 @@
 #include "source/report/report.h"
 #include "source/rules/registry.h"
 
-namespace torchport::cli {
+namespace torchport::cli::fix_command {
 
 namespace {
 
@@ -229,4 +229,4 @@ const CommandRegistration kRegistered{{.order = 2, .attach = &attach, .takes_res
 
 }  // namespace
 
-}  // namespace torchport::cli
+}  // namespace torchport::cli::fix_command

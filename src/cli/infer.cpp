@@ -1,7 +1,7 @@
 #include "cli/command.h"
 #include "cli/forward.h"
 
-namespace torchport::cli {
+namespace torchport::cli::infer_command {
 
 namespace {
 
@@ -14,4 +14,4 @@ const CommandRegistration kRegistered{{.order = 13, .attach = &attach, .takes_re
 
 }  // namespace
 
-}  // namespace torchport::cli
+}  // namespace torchport::cli::infer_command

@@ -15,7 +15,7 @@
 #include "runtime/checkpoint/json.h"
 #include "source/report/report.h"
 
-namespace torchport::cli {
+namespace torchport::cli::inspect_command {
 
 namespace {
 
@@ -185,4 +185,4 @@ const CommandRegistration kInspect{{.order = 8, .attach = &attach, .takes_rest =
 
 }  // namespace
 
-}  // namespace torchport::cli
+}  // namespace torchport::cli::inspect_command

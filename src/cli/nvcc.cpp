@@ -17,7 +17,7 @@
 #include "cuda/compiler/compile.h"
 #include "cuda/compiler/options.h"
 
-namespace torchport::cli {
+namespace torchport::cli::nvcc_command {
 
 namespace {
 
@@ -113,4 +113,4 @@ const CommandRegistration kRegistered{{.order = 7, .attach = &attach, .takes_res
 
 }  // namespace
 
-}  // namespace torchport::cli
+}  // namespace torchport::cli::nvcc_command

@@ -21,7 +21,7 @@
 #include "runtime/device/driver_tool.h"
 #include "runtime/device/spec.h"
 
-namespace torchport::cli {
+namespace torchport::cli::nvidia_smi_command {
 
 namespace {
 
@@ -234,4 +234,4 @@ const CommandRegistration kRegistered{{.order = 7, .attach = &attach, .takes_res
 
 }  // namespace
 
-}  // namespace torchport::cli
+}  // namespace torchport::cli::nvidia_smi_command

@@ -18,7 +18,7 @@
 #include "runtime/proof/program.h"
 #include "runtime/proof/trace.h"
 
-namespace torchport::cli {
+namespace torchport::cli::prove_command {
 
 namespace {
 
@@ -319,4 +319,4 @@ const CommandRegistration kRegistered{{.order = 6, .attach = &attach, .takes_res
 
 }  // namespace
 
-}  // namespace torchport::cli
+}  // namespace torchport::cli::prove_command

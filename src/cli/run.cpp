@@ -29,7 +29,7 @@
 #include "runtime/device/spec.h"
 #include "runtime_build/needs.h"
 
-namespace torchport::cli {
+namespace torchport::cli::run_command {
 
 namespace {
 
@@ -304,4 +304,4 @@ const CommandRegistration kRegistered{{.order = 5, .attach = &attach, .takes_res
 
 }  // namespace
 
-}  // namespace torchport::cli
+}  // namespace torchport::cli::run_command

@@ -26,7 +26,7 @@
 #include "runtime_build/needs.h"
 #include "runtime_build/probe.h"
 
-namespace torchport::cli {
+namespace torchport::cli::runtime_command {
 
 namespace {
 
@@ -336,4 +336,4 @@ const CommandRegistration kRuntime{{.order = 18, .attach = &attach, .takes_rest 
 
 }  // namespace
 
-}  // namespace torchport::cli
+}  // namespace torchport::cli::runtime_command

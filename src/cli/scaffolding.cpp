@@ -15,7 +15,7 @@ namespace torchport::cli {
 
 namespace {
 
-tl::unexpected<base::Error> usage(std::string message) {
+tl::unexpected<base::Error> usage_error(std::string message) {
   return base::fail(base::ErrorCode::kUsage, std::move(message));
 }
 
@@ -40,15 +40,15 @@ base::Result<std::string> wheel_in_project(const std::string& project, const std
     if (!is_file(path.string())) continue;
     std::string inner = resolved(path).lexically_relative(root).generic_string();
     if (error || inner.empty() || inner.starts_with(".."))
-      return usage(fmt::format(
+      return usage_error(fmt::format(
           "--torchport {} is not a file in the project {}: copy it there, e.g. into wheels/", given,
           project));
     if (inner.find_first_of(" ,;=") != std::string::npos)
-      return usage(fmt::format(
+      return usage_error(fmt::format(
           "--torchport {}: the path of a wheel must not contain blanks or , ; =", given));
     return inner;
   }
-  return usage(fmt::format("--torchport {} is not a file in the project", given));
+  return usage_error(fmt::format("--torchport {} is not a file in the project", given));
 }
 
 // The wheel in one of the folders where wheels usually lie; empty if there is none. Of several, the
@@ -102,8 +102,8 @@ base::Result<void> check_plain(std::string_view option, std::string_view text) {
   constexpr std::string_view kOthers = "-./+;,= ";
   for (const char c : text)
     if (!base::is_identifier_char(c) && kOthers.find(c) == std::string_view::npos)
-      return usage(fmt::format("{} {}: use only letters, digits, blanks and - _ . / + ; , =",
-                               option, report::one_line(text)));
+      return usage_error(fmt::format("{} {}: use only letters, digits, blanks and - _ . / + ; , =",
+                                     option, report::one_line(text)));
   return {};
 }
 
@@ -116,11 +116,12 @@ base::Result<void> check_scaffold_options(const ScaffoldOptions& options) {
     if (auto plain = check_plain(name, *text); !plain) return plain;
   if (!target.torch.empty() &&
       (parts(target.torch) != 3 || target.torch.find('+') != std::string::npos))
-    return usage(fmt::format(
+    return usage_error(fmt::format(
         "--torch {} is not a release; write it like 2.13.0 (the device decides the build)",
         target.torch));
   if (!target.python.empty() && parts(target.python) != 2)
-    return usage(fmt::format("--python {} is not a release; write it like 3.12", target.python));
+    return usage_error(
+        fmt::format("--python {} is not a release; write it like 3.12", target.python));
   return {};
 }
 

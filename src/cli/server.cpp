@@ -10,7 +10,7 @@
 
 #include "cli/command.h"
 
-namespace torchport::cli {
+namespace torchport::cli::server_command {
 
 namespace {
 
@@ -54,4 +54,4 @@ const CommandRegistration kRegistered{{.order = 19, .attach = &attach, .takes_re
 
 }  // namespace
 
-}  // namespace torchport::cli
+}  // namespace torchport::cli::server_command

@@ -30,7 +30,7 @@
 #include "host/usage/usage_line.h"
 #include "runtime/device/accounts.h"
 
-namespace torchport::cli {
+namespace torchport::cli::top_command {
 
 namespace {
 
@@ -338,4 +338,4 @@ const CommandRegistration kRegistered{{.order = 12, .attach = &attach, .takes_re
 
 }  // namespace
 
-}  // namespace torchport::cli
+}  // namespace torchport::cli::top_command

@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import forking
 import pytest
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -18,9 +19,11 @@ MODELS = PROGRAMS / "small_models.py"
 IMAGES = [f"{MODELS}:convolutions", "--input", f"{MODELS}:images"]
 
 
+START = ["-W", "ignore", "-m", "torchport.deploy.bench.command"]
+
+
 def command(*words: object) -> list[str]:
-    start = [sys.executable, "-W", "ignore", "-m", "torchport.deploy.bench.command"]
-    return [*start, *map(str, words)]
+    return [sys.executable, *START, *map(str, words)]
 
 
 def environment() -> dict[str, str]:
@@ -30,7 +33,7 @@ def environment() -> dict[str, str]:
 
 def bench(folder: Path, *words: object, timeout: float = 300) -> subprocess.CompletedProcess:
     return subprocess.run(
-        command(*words),
+        forking.command([*START, *words], environment()),
         cwd=folder,
         env=environment(),
         stdin=subprocess.DEVNULL,

@@ -1,12 +1,12 @@
-"""Programs that verify models: each runs in a Python of its own."""
+"""Programs that verify models: each runs in a process of its own, perhaps a fork (`forking`)."""
 
 from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
+import forking
 import pytest
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -21,7 +21,7 @@ def run_python(
     if devices is not None:
         settings["TORCHPORT_VIRTUAL"] = devices
     return subprocess.run(
-        [sys.executable, *map(str, words)],
+        forking.command(words, settings, own=env),
         cwd=cwd or PROGRAMS,
         env=settings,
         stdin=subprocess.DEVNULL,

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import forking
 import pytest
 from browser import WIDTHS, look, needs_chromium
 from torchport.deploy.bench.earlier import compare
@@ -28,10 +29,11 @@ LONG = "a_module_with_a_name_that_is_longer_than_a_phone_is_wide_and_has_no_spac
 def verify(folder: Path) -> str:
     path = folder / "verify.html"
     words = ["bert:BertModel", "--input", "bert:inputs", "--device", "cuda", "--eval"]
+    env = os.environ | {"OMP_NUM_THREADS": "1", "TORCHPORT_VIRTUAL": "cuda:1"}
     run = subprocess.run(
-        [sys.executable, "-m", "torchport.observe.command", *words, "--html", path],
+        forking.command(["-m", "torchport.observe.command", *words, "--html", path], env),
         cwd=HERE / "programs",
-        env=os.environ | {"OMP_NUM_THREADS": "1", "TORCHPORT_VIRTUAL": "cuda:1"},
+        env=env,
         capture_output=True,
         text=True,
         timeout=120,

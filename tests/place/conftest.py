@@ -1,4 +1,4 @@
-"""Programs of placement: each runs in a Python of its own, so that the runner never imports torch."""
+"""Programs of placement: each runs in a process of its own, so that the runner never imports torch."""
 
 from __future__ import annotations
 

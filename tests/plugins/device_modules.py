@@ -11,6 +11,9 @@ process without devices, and `devices("cuda:2", None)` runs each test in two pro
 limits the memory of each device, `profile="h200"` is the model, `random="cpu"` draws the CPU's random
 numbers, `streams="late"` finds streams that do not wait, and `timeout=600` is how many seconds the module
 may take.
+
+The inner pytest is a fork of a process that has imported torch with these devices and pytest (`forking`),
+unless the module is also marked with `own_process`.
 """
 
 from __future__ import annotations
@@ -20,12 +23,12 @@ import os
 import pickle
 import shlex
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import forking
 import pytest
 from _pytest.runner import runtestprotocol
 
@@ -60,7 +63,26 @@ class InnerRun:
         self.not_collected: list[pytest.CollectReport] = []
         self.ending = self.output = ""
 
-    def command(self, tests: list[str], reports: Path) -> list[str]:
+    def settings(self) -> dict[str, str]:
+        """The environment that the options of torchport's plugin would make, for `import torch`."""
+        parts = {"memory": self.memory, "profile": self.profile, "random": self.random}
+        given = [f"{name}={value}" for name, value in parts.items() if value is not None]
+        settings = {"TORCHPORT_STREAMS": self.streams, "TORCHPORT_TF32": self.tf32}
+        if self.devices is not None:
+            settings["TORCHPORT_VIRTUAL"] = ",".join([self.devices, *given])
+        return {name: value for name, value in settings.items() if value is not None}
+
+    def options(self) -> list[str]:
+        """The options of torchport's plugin, for a pytest that has not imported torch."""
+        words = [] if self.devices is None else [f"--torchport-devices={self.devices}"]
+        words += [] if self.memory is None else [f"--torchport-memory={self.memory}"]
+        words += [] if self.profile is None else [f"--torchport-profile={self.profile}"]
+        words += [] if self.random is None else [f"--torchport-random={self.random}"]
+        words += [] if self.streams is None else [f"--torchport-streams={self.streams}"]
+        words += [] if self.tf32 is None else [f"--torchport-tf32={self.tf32}"]
+        return words
+
+    def words(self, tests: list[str], reports: Path) -> list[str]:
         config = self.module.config
         paths = shlex.join([str(Path(__file__).parent), str(self.module.path.parent)])
         words = ["-q", "--no-header", "--no-summary", "--capture=sys", "-W", "ignore"]
@@ -79,20 +101,30 @@ class InnerRun:
         words += [] if config.inipath is None else ["-c", str(config.inipath)]
         for plugin in config.option.plugins or []:
             words += [] if plugin.startswith("no:") else ["-p", plugin]
-        words += [] if self.devices is None else [f"--torchport-devices={self.devices}"]
-        words += [] if self.memory is None else [f"--torchport-memory={self.memory}"]
-        words += [] if self.profile is None else [f"--torchport-profile={self.profile}"]
-        words += [] if self.random is None else [f"--torchport-random={self.random}"]
-        words += [] if self.streams is None else [f"--torchport-streams={self.streams}"]
-        words += [] if self.tf32 is None else [f"--torchport-tf32={self.tf32}"]
-        return [sys.executable, "-m", "pytest", *words, *tests]
+        return ["-m", "pytest", *words, *tests]
+
+    def command(self, tests: list[str], reports: Path, env: dict[str, str]) -> list[str]:
+        """The command of the inner pytest, for which the environment gets what it needs."""
+        words = self.words(tests, reports)
+        if self.is_own_process() or not forking.is_on():
+            return forking.own_command([*words, *self.options()])
+        env |= self.settings()
+        return forking.command(words, env, modules=("torch", "pytest"))
+
+    def items(self) -> list[DeviceTest]:
+        items = self.module.session.items
+        return [item for item in items if isinstance(item, DeviceTest) and item.inner is self]
+
+    def is_own_process(self) -> bool:
+        """Whether the module, or one of the tests that run, is marked so."""
+        marked = any(item.get_closest_marker("own_process") for item in self.items())
+        return marked or self.module.own_process
 
     def start(self) -> None:
         """Runs every test of the module that the session selected, unless they have run."""
         if self.ending:
             return
-        items = self.module.session.items
-        tests = [i.inner_id for i in items if isinstance(i, DeviceTest) and i.inner is self]
+        tests = [item.inner_id for item in self.items()]
         left_out = ("TORCHPORT_VIRTUAL", "PYTEST_ADDOPTS")
         env = {k: v for k, v in os.environ.items() if k not in left_out} | {"OMP_NUM_THREADS": "1"}
         with tempfile.TemporaryDirectory() as folder:
@@ -100,7 +132,7 @@ class InnerRun:
             with output.open("wb") as file:
                 try:
                     done = subprocess.run(
-                        self.command(tests, reports),
+                        self.command(tests, reports, env),
                         cwd=self.module.config.rootpath,
                         env=env,
                         stdin=subprocess.DEVNULL,
@@ -208,6 +240,7 @@ class DeviceModule(pytest.File):
     def __init__(self, *, tree: ast.Module, mark: ast.Call, **options):
         super().__init__(**options)
         self.tree, self.mark = tree, mark
+        self.own_process = has_mark(tree, "own_process")
 
     def collect(self) -> Iterator[DeviceTest]:
         settings = {word.arg: ast.literal_eval(word.value) for word in self.mark.keywords}
@@ -228,14 +261,24 @@ class DeviceModule(pytest.File):
                     )
 
 
-def devices_mark(tree: ast.Module) -> ast.Call | None:
-    """The call of `pytest.mark.devices` in what the module assigns to `pytestmark`."""
+def in_pytestmark(tree: ast.Module) -> Iterator[ast.AST]:
+    """Every part of what the module assigns to `pytestmark`."""
     for node in tree.body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark":
-            for call in ast.walk(node.value):
-                if isinstance(call, ast.Call) and ast.unparse(call.func) == "pytest.mark.devices":
-                    return call
+            yield from ast.walk(node.value)
+
+
+def devices_mark(tree: ast.Module) -> ast.Call | None:
+    """The call of `pytest.mark.devices`."""
+    for node in in_pytestmark(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.devices":
+            return node
     return None
+
+
+def has_mark(tree: ast.Module, name: str) -> bool:
+    marks = (node for node in in_pytestmark(tree) if isinstance(node, ast.Attribute))
+    return any(ast.unparse(node) == f"pytest.mark.{name}" for node in marks)
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> DeviceModule | None:
@@ -290,5 +333,6 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "devices(*kinds, memory, profile, random, streams, timeout): the module runs in a process with the devices",
     )
+    config.pluginmanager.register(forking)
     if config.option.inner_reports:
         config.pluginmanager.register(InnerReports(config))

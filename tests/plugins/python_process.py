@@ -1,11 +1,14 @@
-"""A Python of its own, which is told of virtual devices before torch is imported."""
+"""A process with Python, which is told of virtual devices before torch is imported.
+
+It is a fork of a process that has imported torch, if that makes no difference (`forking`)."""
 
 from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
+
+import forking
 
 
 def run_python(
@@ -22,7 +25,7 @@ def run_python(
     if devices is not None:
         settings["TORCHPORT_VIRTUAL"] = devices
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", *map(str, words)],
+        forking.command(["-W", "ignore", *words], settings, own=env),
         cwd=cwd,
         env=settings,
         stdin=subprocess.DEVNULL,

@@ -19,7 +19,7 @@ RULE = """\
 // TP990: a call of torch.toy.
 #include "source/rules/rule.h"
 
-namespace torchport::rules {
+namespace torchport::rules::toy {
 
 namespace {
 
@@ -40,7 +40,7 @@ const Registration kRegistered{
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::toy
 """
 
 PAGE = """\

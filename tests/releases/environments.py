@@ -9,6 +9,7 @@ another Python the same ones installed for it. torchport itself is installed fro
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -57,8 +58,10 @@ class Environment:
 
 
 def pip(*words: object) -> None:
+    """Runs pip without the machine's constraints: each test names the release that it is about."""
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", *words]
-    subprocess.run([str(word) for word in command], check=True)
+    settings = os.environ | {"PIP_CONSTRAINT": os.devnull}
+    subprocess.run([str(word) for word in command], env=settings, check=True)
 
 
 def needs_of(environment: Environment) -> list[str]:

@@ -1,4 +1,4 @@
-"""Programs on virtual devices: each runs in a Python of its own, which is told of them before torch."""
+"""Programs on virtual devices: each runs in a process that is told of them before torch."""
 
 from __future__ import annotations
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from torchport import _releases
 
+pytestmark = pytest.mark.own_process
+
 TORCHPORT = Path(sys.executable).with_name("torchport")
 BINDINGS = "import torch, torchport\nprint('imported', torchport.choose_device('cpu').device)"
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")

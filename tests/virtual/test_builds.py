@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from torchport import _releases, _runtimes
 
+pytestmark = pytest.mark.own_process
+
 
 def torch_at(folder: Path, version: str, cuda: str | None = None, git: str = "") -> Path:
     """A folder on Python's path with a torch that says when it is imported."""

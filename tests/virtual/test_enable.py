@@ -5,6 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.own_process
+
 
 def test_enable_before_torch(run_virtual) -> None:
     code = """

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+pytestmark = pytest.mark.own_process
+
 pytest_plugins = ("pytester",)
 
 COUNTS = """

@@ -8,6 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
+pytestmark = pytest.mark.own_process
+
 Run = Callable[..., subprocess.CompletedProcess]
 
 ALL = "import json, torch; print(json.dumps([str(torch.cuda.get_device_properties(i).uuid) for i in range(4)]))"

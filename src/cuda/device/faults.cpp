@@ -27,7 +27,7 @@ namespace {
 std::atomic<Describe> describe_address = nullptr;
 
 constexpr std::array<int, 4> kSignals{SIGSEGV, SIGBUS, SIGFPE, SIGILL};
-std::array<struct sigaction, 65> before;
+std::array<struct sigaction, 65> handlers_before;
 
 // Code where a thread may hold a lock.
 struct Part {
@@ -102,7 +102,7 @@ void refused_without_address(const ucontext_t& context, Fault& fault) {
 }
 
 void chain(int signal, siginfo_t* info, void* context) {
-  const struct sigaction& old = before[static_cast<std::size_t>(signal)];
+  const struct sigaction& old = handlers_before[static_cast<std::size_t>(signal)];
   if ((old.sa_flags & SA_SIGINFO) != 0) {
     old.sa_sigaction(signal, info, context);
   } else if (old.sa_handler == SIG_DFL) {
@@ -161,7 +161,7 @@ void install() {
   sigemptyset(&action.sa_mask);
   action.sa_sigaction = &on_fault;
   for (const int signal : kSignals)
-    sigaction(signal, &action, &before[static_cast<std::size_t>(signal)]);
+    sigaction(signal, &action, &handlers_before[static_cast<std::size_t>(signal)]);
   action.sa_sigaction = &on_leave;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
   sigaction(leave_signal(), &action, nullptr);

@@ -13,7 +13,7 @@ constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kCountBits) - 1;
 constexpr std::size_t kLongest = 1024;
 // A claim takes some 100 ns if another processor made the last one.
 constexpr auto kShort = 10us;
-constexpr auto kLong = 40us;
+constexpr auto kLongRun = 40us;
 
 std::uint64_t packed(std::size_t first, std::size_t count) {
   return std::uint64_t{first} << kCountBits | count;
@@ -33,7 +33,7 @@ std::optional<std::size_t> SharedBlocks::claim(Share& share) {
   if (share.claimed != Clock::time_point()) {
     const auto took = now - share.claimed;
     if (took < kShort) share.length = std::min(share.length * 2, kLongest);
-    if (took > kLong) share.length = std::max<std::size_t>(share.length / 2, 1);
+    if (took > kLongRun) share.length = std::max<std::size_t>(share.length / 2, 1);
   }
   share.claimed = now;
   const std::size_t first = next_.fetch_add(share.length);

@@ -24,7 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto kLong = 200ms;  // from then on ctrl-C is ours
+constexpr auto kLongLaunch = 200ms;  // from then on ctrl-C is ours
 constexpr auto kVeryLong = 10s;
 constexpr auto kLook = 50ms;
 constexpr auto kAgain = 5ms;  // while threads are to leave
@@ -105,7 +105,7 @@ class Watch {
     for (Entry& one : running_) {
       help(one, now);
       const auto age = now - one.begin;
-      if (age > kLong && !has_handler_) take_interrupts();
+      if (age > kLongLaunch && !has_handler_) take_interrupts();
       if (limit_ > 0 && age > std::chrono::duration<double>(limit_) && !one.launch->failed)
         one.launch->fail(kLaunchTimeout,
                          fmt::format("runs longer than {}={:g} seconds", kSecondsVariable, limit_));
@@ -128,7 +128,7 @@ class Watch {
     const std::size_t done = progress->blocks_done();
     // What is checked is slow, and runs in one order if it can.
     const auto patience =
-        checker() == nullptr ? Clock::duration(kLong) : Clock::duration(kVeryLong);
+        checker() == nullptr ? Clock::duration(kLongLaunch) : Clock::duration(kVeryLong);
     if (done == one.done) {
       if (now - one.progress < patience) return;
       progress->start_another();

@@ -15,7 +15,7 @@ namespace torchport::cuda {
 
 namespace {
 
-std::mutex mutex;
+std::mutex arrays_mutex;
 std::set<const cudaArray*>& arrays() {
   static auto* const kAll = new std::set<const cudaArray*>();
   return *kAll;
@@ -24,7 +24,7 @@ std::set<const cudaArray*>& arrays() {
 }  // namespace
 
 bool is_array(const cudaArray* array) {
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(arrays_mutex);
   return arrays().count(array) != 0;
 }
 
@@ -90,7 +90,7 @@ int make_array(cudaArray_t* array, const cudaChannelFormatDesc* format, cudaExte
       allocate_on_device(made->device, made->width_bytes() * made->rows() * made->slices()));
   if (made->data == nullptr) return cudaErrorMemoryAllocation;
   *array = made.release();
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(arrays_mutex);
   arrays().insert(*array);
   return 0;
 }
@@ -145,7 +145,7 @@ cudaError_t cudaMalloc3DArray(cudaArray_t* array, const cudaChannelFormatDesc* f
 cudaError_t cudaFreeArray(cudaArray_t array) {
   if (array == nullptr) return told(use_device());
   {
-    const std::scoped_lock lock(mutex);
+    const std::scoped_lock lock(arrays_mutex);
     if (arrays().erase(array) == 0) return told(cudaErrorInvalidResourceHandle);
   }
   if (array->owns && take_range(array->data, {Owner::kDevice}))

@@ -13,7 +13,7 @@ namespace torchport::cuda {
 namespace {
 
 // Guards all of this file and the captures in streams and events.
-std::recursive_mutex mutex;
+std::recursive_mutex capture_mutex;
 std::set<std::shared_ptr<Capture>>& captures() {
   static auto* const kAll = new std::set<std::shared_ptr<Capture>>();
   return *kAll;
@@ -35,14 +35,14 @@ void end(const std::shared_ptr<Capture>& capture) {
 
 void invalidate(cudaStream_t stream) {
   if (underway == 0) return;
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(capture_mutex);
   if (CUstream_st* found = stream_of(stream); found != nullptr && found->capture)
     found->capture->valid = false;
 }
 
 int unsafe_in_capture() {
   if (underway == 0) return 0;
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(capture_mutex);
   int error = 0;
   for (const auto& one : captures()) {
     const bool mine = one->thread == std::this_thread::get_id();
@@ -60,7 +60,7 @@ int unsafe_in_capture() {
 
 int implicit_in_capture() {
   if (underway == 0) return 0;
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(capture_mutex);
   int error = 0;
   for (const auto& one : captures()) {
     if (!one->blocking) continue;
@@ -72,7 +72,7 @@ int implicit_in_capture() {
 
 int wait_in_capture(cudaStream_t stream, bool device) {
   if (underway == 0) return 0;
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(capture_mutex);
   if (device) {
     for (const auto& one : captures()) one->valid = false;
     return captures().empty() ? 0 : cudaErrorStreamCaptureUnsupported;
@@ -90,7 +90,7 @@ int begin_work(cudaStream_t stream, bool& captured) {
   if (found == nullptr) return cudaErrorInvalidResourceHandle;
   if (const int error = use_device()) return error;
   if (underway == 0) return 0;
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(capture_mutex);
   if (is_default(stream)) return implicit_in_capture();
   if (!found->capture) return 0;
   captured = true;
@@ -98,7 +98,7 @@ int begin_work(cudaStream_t stream, bool& captured) {
 }
 
 int add_to_capture(cudaStream_t stream, NodeWork work) {
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(capture_mutex);
   CUstream_st* found = stream_of(stream);
   found->last = {found->capture->graph->add(std::move(work), found->last)};
   return 0;
@@ -125,7 +125,7 @@ cudaError_t begin(cudaStream_t stream, cudaStreamCaptureMode mode, cudaGraph_t g
   CUstream_st* found = stream_of(stream);
   if (found == nullptr) return told(cudaErrorInvalidResourceHandle);
   if (const int error = use_device()) return told(error);
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(capture_mutex);
   if (found->capture) return told(cudaErrorIllegalState);
   auto capture = std::make_shared<Capture>();
   capture->id = ++last_id;
@@ -160,7 +160,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   if (graph != nullptr) *graph = nullptr;
   CUstream_st* found = stream_of(stream);
   if (found == nullptr) return told(cudaErrorInvalidResourceHandle);
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(capture_mutex);
   const std::shared_ptr<Capture> capture = found->capture;
   if (!capture) return told(cudaErrorIllegalState);
   if (capture->origin != found) {
@@ -206,7 +206,7 @@ cudaError_t cudaStreamGetCaptureInfo_v3(cudaStream_t stream, cudaStreamCaptureSt
   if (found == nullptr) return told(cudaErrorInvalidResourceHandle);
   *status = cudaStreamCaptureStatusNone;
   if (underway == 0) return cudaSuccess;
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(capture_mutex);
   if (is_default(stream)) return told(implicit_in_capture());
   if (!found->capture) return cudaSuccess;
   *status =
@@ -231,7 +231,7 @@ cudaError_t cudaStreamUpdateCaptureDependencies_v2(cudaStream_t stream,
                                                    unsigned int flags) {
   CUstream_st* found = stream_of(stream);
   if (found == nullptr) return told(cudaErrorInvalidResourceHandle);
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(capture_mutex);
   if (!found->capture) return told(cudaErrorIllegalState);
   if (flags == cudaStreamSetCaptureDependencies) found->last.clear();
   found->last.insert(found->last.end(), dependencies, dependencies + count);
@@ -252,7 +252,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   if (flags > cudaEventWaitExternal) return told(cudaErrorInvalidValue);
   if (const int error = use_device()) return told(error);
   if (underway == 0) return cudaSuccess;
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(capture_mutex);
   const std::shared_ptr<Capture> from = event->capture.lock();
   if (!event->captured || !from || captures().count(from) == 0) {
     if (is_default(stream)) return told(implicit_in_capture());
@@ -283,7 +283,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
   if (flags > cudaEventRecordExternal) return told(cudaErrorInvalidValue);
   bool captured = false;
   if (const int error = begin_work(stream, captured)) return told(error);
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(capture_mutex);
   event->captured = captured;
   if (captured && flags == cudaEventRecordExternal) {
     return told(add_to_capture(stream, {cudaGraphNodeTypeEventRecord, [event] {
@@ -311,7 +311,7 @@ namespace {
 // Asks whether an event is over, in the time of a capture.
 int event_in_capture(cudaEvent_t event) {
   if (underway == 0) return 0;
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(capture_mutex);
   if (const auto from = event->capture.lock(); event->captured && from) {
     from->valid = false;
     return cudaErrorCapturedEvent;

@@ -36,13 +36,13 @@ std::string library_of(std::string_view text) {
 
 namespace {
 
-std::mutex mutex;
+std::mutex modules_mutex;
 std::set<const CUfunc_st*>& functions() {
   static auto* const kAll = new std::set<const CUfunc_st*>();
   return *kAll;
 }
 bool is_function(CUfunction function) {
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(modules_mutex);
   return functions().count(function) != 0;
 }
 
@@ -138,7 +138,7 @@ CUresult load(CUmodule* module, const void* image, unsigned count, const CUjit_o
 CUresult get_function(CUfunction* function, CUmodule module, const char* name) {
   if (function == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(modules_mutex);
   for (const auto& one : module->functions) {
     if (one->name != name) continue;
     *function = one.get();
@@ -155,7 +155,7 @@ CUresult get_function(CUfunction* function, CUmodule module, const char* name) {
 // A handle of a kernel of the program itself.
 CUfunction function_of(const void* address, const char* name) {
   static auto* const kOwn = new std::vector<std::unique_ptr<CUfunc_st>>();
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(modules_mutex);
   for (const auto& one : *kOwn)
     if (one->function == address) return one.get();
   kOwn->push_back(std::make_unique<CUfunc_st>(CUfunc_st{address, name, nullptr}));
@@ -199,7 +199,7 @@ CUresult cuModuleLoad(CUmodule* module, const char* path) {
 CUresult cuModuleUnload(CUmodule module) {
   if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   {
-    const std::scoped_lock lock(mutex);
+    const std::scoped_lock lock(modules_mutex);
     for (const auto& one : module->functions) functions().erase(one.get());
   }
   // The library stays: the runtime knows its variables.

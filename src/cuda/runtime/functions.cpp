@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kShared = std::size_t{48} * 1024;
 
-std::mutex mutex;
+std::mutex functions_mutex;
 std::map<const void*, KernelSettings>& all_settings() {
   static auto* const kAll = new std::map<const void*, KernelSettings>();
   return *kAll;
@@ -36,13 +36,13 @@ std::size_t constant_bytes() {
 }  // namespace
 
 KernelSettings settings_of(const Kernel& kernel) {
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(functions_mutex);
   const auto found = all_settings().find(identity(kernel));
   return found == all_settings().end() ? KernelSettings() : found->second;
 }
 
 void set_settings(const Kernel& kernel, const KernelSettings& settings) {
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(functions_mutex);
   all_settings()[identity(kernel)] = settings;
 }
 

@@ -36,7 +36,7 @@ namespace torchport::cuda {
 
 namespace {
 
-std::recursive_mutex mutex;
+std::recursive_mutex pools_mutex;
 
 struct Pools {
   std::map<int, cudaMemPool_t> defaults;
@@ -71,7 +71,7 @@ int allocated(void** data, std::size_t bytes, cudaMemPool_t pool, cudaStream_t s
   if (const int error = begin_work(stream, captured)) return error;
   *data = nullptr;
   if (bytes == 0) return 0;
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(pools_mutex);
   if (pool == nullptr) pool = current_pool(current_device());
   if (pools().all.count(pool) == 0) return cudaErrorInvalidValue;
   void* found = pool->allocate(bytes);
@@ -96,12 +96,12 @@ int allocated(void** data, std::size_t bytes, cudaMemPool_t pool, cudaStream_t s
 }  // namespace
 
 void free_in_pool(const Range& range) {
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(pools_mutex);
   if (pools().all.count(range.pool) != 0) range.pool->free(range.begin, range.bytes);
 }
 
 void trim_pools(int device) {
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(pools_mutex);
   for (cudaMemPool_t one : pools().all)
     if (one->device == device && one->reserved > one->threshold) one->trim(one->threshold);
 }
@@ -196,14 +196,14 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* prope
   auto* made = new CUmemPoolHandle_st();
   made->device = properties->location.id;
   made->most = properties->maxSize == 0 ? memory_of(made->device).total() : properties->maxSize;
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(pools_mutex);
   pools().all.insert(made);
   *pool = made;
   return cudaSuccess;
 }
 
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(pools_mutex);
   if (pools().all.count(pool) == 0 || pool->is_default) return told(cudaErrorInvalidValue);
   pool->trim(0);
   pools().all.erase(pool);
@@ -217,14 +217,14 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
 }
 
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep) {
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(pools_mutex);
   if (pools().all.count(pool) == 0) return told(cudaErrorInvalidValue);
   pool->trim(keep);
   return told(use_device());
 }
 
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr which, void* value) {
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(pools_mutex);
   if (pools().all.count(pool) == 0 || value == nullptr) return told(cudaErrorInvalidValue);
   auto& wide = *static_cast<std::uint64_t*>(value);
   switch (which) {
@@ -254,7 +254,7 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr which, v
 }
 
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr which, void* value) {
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(pools_mutex);
   if (pools().all.count(pool) == 0 || value == nullptr) return told(cudaErrorInvalidValue);
   switch (which) {
     case cudaMemPoolReuseFollowEventDependencies:
@@ -279,13 +279,13 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr which, v
 }
 
 cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* list, size_t count) {
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(pools_mutex);
   return told(pools().all.count(pool) == 0 || (list == nullptr && count > 0) ? cudaErrorInvalidValue
                                                                              : cudaSuccess);
 }
 cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t pool,
                                  cudaMemLocation* location) {
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(pools_mutex);
   if (pools().all.count(pool) == 0 || flags == nullptr || location == nullptr)
     return told(cudaErrorInvalidValue);
   *flags = cudaMemAccessFlagsProtReadWrite;
@@ -295,20 +295,20 @@ cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t pool,
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
   if (pool == nullptr) return told(cudaErrorInvalidValue);
   if (!is_device(device)) return told(cudaErrorInvalidDevice);
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(pools_mutex);
   *pool = default_pool(device);
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
   if (pool == nullptr) return told(cudaErrorInvalidValue);
   if (!is_device(device)) return told(cudaErrorInvalidDevice);
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(pools_mutex);
   *pool = current_pool(device);
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
   if (!is_device(device)) return told(cudaErrorInvalidDevice);
-  const std::scoped_lock lock(mutex);
+  const std::scoped_lock lock(pools_mutex);
   if (pools().all.count(pool) == 0 || pool->device != device) return told(cudaErrorInvalidValue);
   pools().current[device] = pool;
   return cudaSuccess;

@@ -1,39 +1,18 @@
 // Compares the host with what an artefact needs.
-#include <set>
 #include <string>
 #include <vector>
 
-#include <ATen/cpu/Utils.h>
 #include <sys/utsname.h>
-#include <torch/version.h>
 #include <torchport/device.h>
 #include <torchport/session.h>
 
 #include "base/text.h"
+#include "runtime/deploy/torch_releases.h"
 #include "versions/version.h"
 
 namespace torchport {
 
 namespace {
-
-// Whether this CPU has instructions, by cpuinfo's name of them. An unknown name is none that it
-// has.
-bool has_instructions(const std::string& name) {
-#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 11
-  static const auto kHas = at::cpu::get_cpu_capabilities();
-  const auto found = kHas.find(name);
-  return found != kHas.end() && found->second.isBool() && found->second.toBool();
-#else
-  if (name == "avx2" || name == "fma3" || name == "f16c") return at::cpu::is_avx2_supported();
-  if (name == "avx512_vnni") return at::cpu::is_avx512_vnni_supported();
-  if (name == "avx512_bf16") return at::cpu::is_avx512_bf16_supported();
-  if (name == "amx_tile" || name == "amx_bf16" || name == "amx_int8")
-    return at::cpu::is_amx_tile_supported();
-  if (name == "amx_fp16") return at::cpu::is_amx_fp16_supported();
-  static const std::set<std::string> kCommon = {"avx512_f", "avx512_dq", "avx512_vl", "avx512_bw"};
-  return kCommon.contains(name) && at::cpu::is_avx512_supported();
-#endif
-}
 
 std::string missing_instructions(const std::vector<std::string>& needed) {
   std::string missing;

@@ -13,7 +13,7 @@ namespace torchport::device {
 
 namespace {
 
-constexpr std::size_t kBlock = 64;  // numbers, whose logarithms and waves fit in the nearest cache
+constexpr std::size_t kChunk = 64;  // numbers, whose logarithms and waves fit in the nearest cache
 
 // The natural logarithm of a float in (0, 1], with an error below 1e-11 of it: that of the power of
 // two, and the series of the area hyperbolic tangent for the rest, from sqrt(1/2) to sqrt(2).
@@ -82,13 +82,13 @@ constexpr std::size_t kBlock = 64;  // numbers, whose logarithms and waves fit i
   return sign * (odd + is_even * (even - odd));
 }
 
-void times_roots(const std::array<float, kBlock>& squares, std::size_t count, float* out) {
+void times_roots(const std::array<float, kChunk>& squares, std::size_t count, float* out) {
   for (std::size_t i = 0; i < count; ++i) out[i] *= std::sqrt(squares[i]);
 }
 
 #if defined(__x86_64__)
 // std::sqrt may set errno, which keeps a compiler from computing several at a time.
-[[gnu::target("avx2")]] void times_roots_avx2(const std::array<float, kBlock>& squares,
+[[gnu::target("avx2")]] void times_roots_avx2(const std::array<float, kChunk>& squares,
                                               std::size_t count, float* out) {
   constexpr std::size_t kAtOnce = 8;
   std::size_t i = 0;
@@ -108,9 +108,9 @@ template <class Times>
   constexpr float kTwoPi = 6.2831855F;
   constexpr float kStep = kTwoToMinus32 * kTwoPi;
   const std::int32_t quarter = cosine ? 1 : 0;
-  std::array<float, kBlock> squares;
-  for (std::size_t first = 0; first < count; first += kBlock) {
-    const std::size_t present = std::min(kBlock, count - first);
+  std::array<float, kChunk> squares;
+  for (std::size_t first = 0; first < count; first += kChunk) {
+    const std::size_t present = std::min(kChunk, count - first);
     for (std::size_t i = 0; i < present; ++i) {
       const float radius = static_cast<float>(radii[first + i]) * kTwoToMinus32 + kTwoToMinus32 / 2;
       squares[i] = -2.0F * static_cast<float>(log_of(radius));

@@ -1,8 +1,6 @@
 #include "runtime/infer/usage.h"
 
-#include <ATen/DeviceAccelerator.h>
-#include <torch/version.h>
-
+#include "runtime/infer/torch_releases.h"
 #include "runtime/infer/virtual_devices.h"
 
 namespace torchport::infer {
@@ -14,13 +12,8 @@ class AcceleratorUsage final : public host::UsageSource {
   explicit AcceleratorUsage(c10::DeviceIndex index) : index_(index) {}
 
   host::Usage look() override {
-#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 10
-    const auto [free, total] = at::accelerator::getMemoryInfo(index_);
-    return {std::nullopt, total - free, total, {}};
-#else
-    const auto stats = at::accelerator::getDeviceStats(index_);
-    return {std::nullopt, static_cast<std::uint64_t>(stats.reserved_bytes[0].current), 0, {}};
-#endif
+    const auto [used, total] = memory_of_accelerator(index_);
+    return {std::nullopt, used, total, {}};
   }
 
  private:

@@ -21,16 +21,13 @@
 #include <algorithm>
 #include <array>
 
-#include <torch/version.h>
-
 #include "runtime/observer/operator_semantics.h"
+#include "runtime/observer/torch_releases.h"
 
 namespace torchport::observer {
 
 namespace {
 
-constexpr bool kBefore211 = TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 11;
-constexpr bool kBefore213 = TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 13;
 constexpr Deterministic kNeverBefore211 =
     kBefore211 ? Deterministic::kNever : Deterministic::kAlways;
 constexpr Deterministic kNeverBefore213 =

@@ -5,12 +5,11 @@
 #include <vector>
 
 #include <ATen/Context.h>
-#include <ATen/DeviceAccelerator.h>
-#include <torch/version.h>
 #include <torchport/device.h>
 
 #include "devices/device_kind.h"
 #include "devices/visibility.h"
+#include "runtime/place/torch_releases.h"
 
 namespace torchport {
 
@@ -68,12 +67,10 @@ int device_count(c10::DeviceType kind, std::string* why_not) {
 
 std::size_t free_memory(c10::Device device) {
   if (!device.is_cpu()) {
-#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 10
-    return at::accelerator::getMemoryInfo(device.index()).first;
-#else
-    TORCH_CHECK(false, "torchport: torch ", torch_version(), " does not tell C++ what memory of ",
+    const auto free = free_bytes_of_accelerator(device.index());
+    TORCH_CHECK(free, "torchport: torch ", torch_version(), " does not tell C++ what memory of ",
                 device.str(), " is free; torch 2.10 and later do");
-#endif
+    return *free;
   }
   std::ifstream file("/proc/meminfo");
   std::string word;

@@ -12,6 +12,8 @@
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 
+#include "runtime/torch_cuda/torch_releases.h"
+
 namespace c10::cuda::CUDACachingAllocator {
 
 namespace {
@@ -56,11 +58,10 @@ class VirtualAllocator final : public CUDAAllocator {
   void setMemoryFraction(double /*fraction*/, c10::DeviceIndex /*device*/) override {
     refuse_allocator("memory fraction");
   }
-#ifdef TORCHPORT_HAS_SEGMENT_SIZES
-  std::vector<StreamSegmentSize> getExpandableSegmentSizes(c10::DeviceIndex /*device*/) override {
+  std::vector<StreamSegmentSize> getExpandableSegmentSizes(c10::DeviceIndex /*device*/)
+      TORCHPORT_OVERRIDES_SEGMENT_SIZES {
     return {};
   }
-#endif
   void enable(bool /*value*/) override {}
   bool isEnabled() const override { return true; }
   void cacheInfo(c10::DeviceIndex /*device*/, size_t* largest) override { *largest = 0; }
@@ -86,18 +87,13 @@ class VirtualAllocator final : public CUDAAllocator {
     if (auto* device = of_device()) device->resetPeakStats(index);
   }
 
-#ifdef TORCHPORT_HAS_SNAPSHOT_TRACES
-  SnapshotInfo snapshot(MempoolId_t /*id*/, bool /*traces*/) override {
+  SnapshotInfo snapshot(MempoolId_t /*id*/ TORCHPORT_SNAPSHOT_TRACES) override {
     refuse_allocator("snapshot");
   }
-#else
-  SnapshotInfo snapshot(MempoolId_t /*id*/) override { refuse_allocator("snapshot"); }
-#endif
-#ifdef TORCHPORT_HAS_OOM_REJECTION
-  void attachOomRejectionObserver(OomRejectionObserver /*observer*/) override {
+  void attachOomRejectionObserver(OomRejectionObserver /*observer*/)
+      TORCHPORT_OVERRIDES_OOM_REJECTION {
     refuse_allocator("observer");
   }
-#endif
   void beginAllocateToPool(c10::DeviceIndex /*device*/, MempoolId_t /*id*/,
                            std::function<bool(cudaStream_t)> /*filter*/) override {
     refuse_allocator("private pool");
@@ -109,12 +105,7 @@ class VirtualAllocator final : public CUDAAllocator {
     refuse_allocator("handle");
   }
   void recordHistory(bool /*enabled*/, CreateContextFn /*recorder*/, size_t /*entries*/,
-                     RecordContext /*when*/, bool /*clear*/
-#ifdef TORCHPORT_HAS_SKIPPED_ACTIONS
-                     ,
-                     const std::vector<std::string>& /*skipped*/
-#endif
-                     ) override {
+                     RecordContext /*when*/, bool /*clear*/ TORCHPORT_SKIPPED_ACTIONS) override {
     refuse_allocator("history");
   }
   void attachOutOfMemoryObserver(OutOfMemoryObserver /*observer*/) override {

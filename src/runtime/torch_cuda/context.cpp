@@ -9,6 +9,8 @@
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAFunctions.h>
 
+#include "runtime/torch_cuda/torch_releases.h"
+
 namespace at::cuda {
 
 cudaDeviceProp* getDeviceProperties(c10::DeviceIndex device) {
@@ -41,11 +43,7 @@ c10::Allocator* getCUDADeviceAllocator() {
   return c10::GetAllocator(c10::DeviceType::CUDA);
 }
 
-cublasHandle_t getCurrentCUDABlasHandle(
-#ifdef TORCHPORT_HAS_BLAS_SETUP
-    bool /*setup*/
-#endif
-) {
+cublasHandle_t getCurrentCUDABlasHandle(TORCHPORT_BLAS_SETUP) {
   thread_local cublasHandle_t handle = nullptr;
   if (handle == nullptr) TORCH_CUDABLAS_CHECK(cublasCreate(&handle));
   return handle;

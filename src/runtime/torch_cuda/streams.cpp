@@ -9,6 +9,7 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include "runtime/torch_cuda/devices.h"
+#include "runtime/torch_cuda/torch_releases.h"
 
 namespace c10::cuda {
 
@@ -41,7 +42,7 @@ cudaStream_t CUDAStream::stream() const {
   return handle;
 }
 
-#ifdef TORCHPORT_HAS_STREAM_WAITS  // else they are in the header
+#if TORCHPORT_DEFINES_STREAM_WAITS  // else they are in the header
 bool CUDAStream::query() const {
   const cudaError_t error = cudaStreamQuery(stream());
   if (error == cudaErrorNotReady) {

@@ -2,7 +2,7 @@
 #include "scaffold/device_target.h"
 #include "scaffold/images.h"
 
-namespace torchport::scaffold {
+namespace torchport::scaffold::cpu {
 
 namespace {
 
@@ -35,4 +35,4 @@ const DeviceTargetRegistration kRegistered{{
 
 }  // namespace
 
-}  // namespace torchport::scaffold
+}  // namespace torchport::scaffold::cpu

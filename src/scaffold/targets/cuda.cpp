@@ -11,7 +11,7 @@
 #include "scaffold/images.h"
 #include "scaffold/shell.h"
 
-namespace torchport::scaffold {
+namespace torchport::scaffold::cuda {
 
 namespace {
 
@@ -131,4 +131,4 @@ const DeviceTargetRegistration kRegistered{{
 
 }  // namespace
 
-}  // namespace torchport::scaffold
+}  // namespace torchport::scaffold::cuda

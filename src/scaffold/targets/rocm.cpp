@@ -9,7 +9,7 @@
 #include "scaffold/images.h"
 #include "scaffold/shell.h"
 
-namespace torchport::scaffold {
+namespace torchport::scaffold::rocm {
 
 namespace {
 
@@ -122,4 +122,4 @@ const DeviceTargetRegistration kRegistered{{
 
 }  // namespace
 
-}  // namespace torchport::scaffold
+}  // namespace torchport::scaffold::rocm

@@ -10,7 +10,7 @@ namespace torchport::server {
 
 namespace {
 
-constexpr const char* kIdleName = "callers";  // before "scan"
+constexpr const char* kCallersName = "callers";  // before "scan"
 // A larger folder, such as a home folder, is no project: its files say nothing together.
 constexpr std::size_t kMostFiles = 20'000;
 constexpr std::chrono::milliseconds kLongestWalk{500};
@@ -151,14 +151,14 @@ void start_callers_scan(Session& session) {
       callers = std::make_unique<FolderCallers>(session.fs, *folder);
   }
   std::erase_if(session.callers, [&](const auto& entry) { return !present.contains(entry.first); });
-  session.jobs.set_idle(kIdleName, [&session] { return does_step(session); });
+  session.jobs.set_idle(kCallersName, [&session] { return does_step(session); });
 }
 
 void outdate_callers(Session& session, const std::string& path) {
   const std::string own = session.fs.canonical(path).value_or(path);
   for (auto& [folder, callers] : session.callers)
     if (own.starts_with(folder + "/")) callers->outdate(own);
-  session.jobs.set_idle(kIdleName, [&session] { return does_step(session); });
+  session.jobs.set_idle(kCallersName, [&session] { return does_step(session); });
 }
 
 }  // namespace torchport::server

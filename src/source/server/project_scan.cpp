@@ -15,7 +15,7 @@ namespace torchport::server {
 namespace {
 
 constexpr const char* kToken = "torchport-scan";
-constexpr const char* kIdleName = "scan";  // after "callers"
+constexpr const char* kScanName = "scan";  // after "callers"
 
 void check_file(Session& session, const std::string& path) {
   if (rules::kind_of_path(path) == rules::FileKind::kNotebook || session.is_open(path)) return;
@@ -89,11 +89,11 @@ class ProjectScan {
 void start_project_scan(Session& session) {
   session.hide_all_unopened();
   if (!session.workspace.client_settings().whole_project) {
-    session.jobs.set_idle(kIdleName, {});
+    session.jobs.set_idle(kScanName, {});
     return;
   }
   auto scan = std::make_shared<ProjectScan>(session);
-  session.jobs.set_idle(kIdleName, [scan] { return scan->step(); });
+  session.jobs.set_idle(kScanName, [scan] { return scan->step(); });
 }
 
 void check_unopened(Session& session, const std::string& path) {

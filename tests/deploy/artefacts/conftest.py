@@ -1,16 +1,23 @@
-"""Exports and what runs them: programs in Pythons of their own, and torchport-infer."""
+"""Exports and what runs them: programs in processes of their own, and torchport-infer."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+import forking
 import pytest
 
 PROGRAMS = Path(__file__).parent / "programs"
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parent)}
+
+
+def words_of_python(env: dict[str, str] | None, words: Sequence[object]) -> list[str]:
+    """The command of a Python; `env` are the variables of this one alone."""
+    return forking.command(words, environment(**(env or {})), own=env)
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -35,7 +42,7 @@ def run(words: list[object], folder: Path, *, check: bool = True, timeout: float
 
 
 INFER = [Path(sys.executable).with_name("torchport"), "infer"]
-EXPORT = [sys.executable, "-W", "ignore", "-m", "torchport.deploy.artefact.command"]
+EXPORT = ["-W", "ignore", "-m", "torchport.deploy.artefact.command"]
 
 
 @pytest.fixture
@@ -43,18 +50,20 @@ def export(tmp_path: Path):
     """export("models:make", "--to", "onnx", ...): the command, in a folder of its own."""
 
     def command(*words: object, check: bool = True, **options) -> subprocess.CompletedProcess:
-        return run([*EXPORT, *words], tmp_path, check=check, **options)
+        program = words_of_python(options.get("env"), [*EXPORT, *words])
+        return run(program, tmp_path, check=check, **options)
 
     return command
 
 
 @pytest.fixture
 def python(tmp_path: Path):
-    """python(code, words...): code, or the program at a Path, in a Python of its own."""
+    """python(code, words...): code, or the program at a Path, in a process of its own."""
 
     def command(code: str | Path, *words: object, **options) -> subprocess.CompletedProcess:
         program = [code] if isinstance(code, Path) else ["-c", code]
-        return run([sys.executable, "-W", "ignore", *program, *words], tmp_path, **options)
+        started = words_of_python(options.get("env"), ["-W", "ignore", *program, *words])
+        return run(started, tmp_path, **options)
 
     return command
 
@@ -72,7 +81,7 @@ def infer(tmp_path: Path):
 @pytest.fixture
 def start(tmp_path: Path):
     """start("infer", ...), start("export", ...): the running process, for signals."""
-    commands = {"infer": INFER, "export": EXPORT}
+    commands = {"infer": INFER, "export": [sys.executable, *EXPORT]}
     started = []
 
     def begin(name: str, *words: object) -> subprocess.Popen:
@@ -96,5 +105,5 @@ def artefacts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made once by programs/make_artefacts.py.
     """
     folder = tmp_path_factory.mktemp("artefacts")
-    run([sys.executable, "-W", "ignore", PROGRAMS / "make_artefacts.py", folder], folder)
+    run(words_of_python(None, ["-W", "ignore", PROGRAMS / "make_artefacts.py", folder]), folder)
     return folder

@@ -10,7 +10,7 @@
 #include "host/causes/queries.h"
 #include "versions/version.h"
 
-namespace torchport::host {
+namespace torchport::host::amd {
 
 namespace {
 
@@ -84,4 +84,4 @@ const CauseRegistration kArch(&arch_missing);
 
 }  // namespace
 
-}  // namespace torchport::host
+}  // namespace torchport::host::amd

@@ -5,7 +5,7 @@
 #include "host/causes/cause.h"
 #include "host/causes/queries.h"
 
-namespace torchport::host {
+namespace torchport::host::amd {
 
 namespace {
 
@@ -60,4 +60,4 @@ const CauseRegistration kNoDriver(&no_driver);
 
 }  // namespace
 
-}  // namespace torchport::host
+}  // namespace torchport::host::amd

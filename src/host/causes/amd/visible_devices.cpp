@@ -6,7 +6,7 @@
 #include "host/causes/cause.h"
 #include "host/causes/queries.h"
 
-namespace torchport::host {
+namespace torchport::host::amd {
 
 namespace {
 
@@ -35,4 +35,4 @@ const CauseRegistration kHidden(&hidden);
 
 }  // namespace
 
-}  // namespace torchport::host
+}  // namespace torchport::host::amd

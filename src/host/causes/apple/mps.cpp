@@ -5,7 +5,7 @@
 #include "releases/table.h"
 #include "versions/version.h"
 
-namespace torchport::host {
+namespace torchport::host::apple {
 
 namespace {
 
@@ -32,4 +32,4 @@ const CauseRegistration kApple(&apple);
 
 }  // namespace
 
-}  // namespace torchport::host
+}  // namespace torchport::host::apple

@@ -5,7 +5,7 @@
 #include "host/causes/cause.h"
 #include "host/causes/queries.h"
 
-namespace torchport::host {
+namespace torchport::host::intel {
 
 namespace {
 
@@ -42,4 +42,4 @@ const CauseRegistration kIntel(&intel);
 
 }  // namespace
 
-}  // namespace torchport::host
+}  // namespace torchport::host::intel

@@ -11,7 +11,7 @@
 #include "host/causes/cause.h"
 #include "host/causes/queries.h"
 
-namespace torchport::host {
+namespace torchport::host::intel {
 
 namespace {
 
@@ -72,4 +72,4 @@ const CauseRegistration kHidden(&hidden);
 
 }  // namespace
 
-}  // namespace torchport::host
+}  // namespace torchport::host::intel

@@ -6,7 +6,7 @@
 #include "releases/cuda.h"
 #include "releases/gpu_arch.h"
 
-namespace torchport::host {
+namespace torchport::host::nvidia {
 
 namespace {
 
@@ -58,4 +58,4 @@ const CauseRegistration kArch(&arch_missing);
 
 }  // namespace
 
-}  // namespace torchport::host
+}  // namespace torchport::host::nvidia

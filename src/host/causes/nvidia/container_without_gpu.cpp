@@ -4,7 +4,7 @@
 #include "host/causes/cause.h"
 #include "host/causes/queries.h"
 
-namespace torchport::host {
+namespace torchport::host::nvidia {
 
 namespace {
 
@@ -50,4 +50,4 @@ const CauseRegistration kContainerWithout(&container_without_runtime);
 
 }  // namespace
 
-}  // namespace torchport::host
+}  // namespace torchport::host::nvidia

@@ -9,7 +9,7 @@
 #include "releases/gpu_arch.h"
 #include "versions/version.h"
 
-namespace torchport::host {
+namespace torchport::host::nvidia {
 
 namespace {
 
@@ -67,4 +67,4 @@ const CauseRegistration kTooOld(&too_old);
 
 }  // namespace
 
-}  // namespace torchport::host
+}  // namespace torchport::host::nvidia

@@ -8,7 +8,7 @@
 #include "releases/cuda.h"
 #include "versions/version.h"
 
-namespace torchport::host {
+namespace torchport::host::nvidia {
 
 namespace {
 
@@ -49,4 +49,4 @@ const CauseRegistration kJetson(&jetson);
 
 }  // namespace
 
-}  // namespace torchport::host
+}  // namespace torchport::host::nvidia

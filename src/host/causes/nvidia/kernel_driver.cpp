@@ -4,7 +4,7 @@
 #include "host/causes/cause.h"
 #include "host/causes/queries.h"
 
-namespace torchport::host {
+namespace torchport::host::nvidia {
 
 namespace {
 
@@ -52,4 +52,4 @@ const CauseRegistration kNoDriver(&no_driver);
 
 }  // namespace
 
-}  // namespace torchport::host
+}  // namespace torchport::host::nvidia

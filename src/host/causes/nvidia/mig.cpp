@@ -3,7 +3,7 @@
 
 #include "host/causes/cause.h"
 
-namespace torchport::host {
+namespace torchport::host::nvidia {
 
 namespace {
 
@@ -29,4 +29,4 @@ const CauseRegistration kMig(&mig);
 
 }  // namespace
 
-}  // namespace torchport::host
+}  // namespace torchport::host::nvidia

@@ -4,7 +4,7 @@
 #include "host/causes/cause.h"
 #include "host/causes/queries.h"
 
-namespace torchport::host {
+namespace torchport::host::nvidia {
 
 namespace {
 
@@ -25,4 +25,4 @@ const CauseRegistration kNoLibcuda(&no_libcuda);
 
 }  // namespace
 
-}  // namespace torchport::host
+}  // namespace torchport::host::nvidia

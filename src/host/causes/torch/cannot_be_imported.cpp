@@ -11,7 +11,7 @@
 #include "host/causes/queries.h"
 #include "versions/version.h"
 
-namespace torchport::host {
+namespace torchport::host::torch {
 
 namespace {
 
@@ -68,4 +68,4 @@ const CauseRegistration kLacks(&lacks_libraries);
 
 }  // namespace
 
-}  // namespace torchport::host
+}  // namespace torchport::host::torch

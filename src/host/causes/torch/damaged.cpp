@@ -3,7 +3,7 @@
 
 #include "host/causes/cause.h"
 
-namespace torchport::host {
+namespace torchport::host::torch {
 
 namespace {
 
@@ -18,4 +18,4 @@ const CauseRegistration kBroken(&broken);
 
 }  // namespace
 
-}  // namespace torchport::host
+}  // namespace torchport::host::torch

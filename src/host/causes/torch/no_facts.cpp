@@ -1,7 +1,7 @@
 // Finds a record without facts.
 #include "host/causes/cause.h"
 
-namespace torchport::host {
+namespace torchport::host::torch {
 
 namespace {
 
@@ -16,4 +16,4 @@ const CauseRegistration kEmpty(&empty);
 
 }  // namespace
 
-}  // namespace torchport::host
+}  // namespace torchport::host::torch

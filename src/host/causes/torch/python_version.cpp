@@ -11,7 +11,7 @@
 #include "releases/table.h"
 #include "versions/version.h"
 
-namespace torchport::host {
+namespace torchport::host::torch {
 
 namespace {
 
@@ -69,4 +69,4 @@ const CauseRegistration kNoWheels(&no_wheels);
 
 }  // namespace
 
-}  // namespace torchport::host
+}  // namespace torchport::host::torch

@@ -3,7 +3,7 @@
 
 #include "host/causes/cause.h"
 
-namespace torchport::host {
+namespace torchport::host::torch {
 
 namespace {
 
@@ -22,4 +22,4 @@ const CauseRegistration kSeveral(&several);
 
 }  // namespace
 
-}  // namespace torchport::host
+}  // namespace torchport::host::torch

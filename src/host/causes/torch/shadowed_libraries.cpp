@@ -3,7 +3,7 @@
 
 #include "host/causes/cause.h"
 
-namespace torchport::host {
+namespace torchport::host::torch {
 
 namespace {
 
@@ -21,4 +21,4 @@ const CauseRegistration kShadowed(&shadowed);
 
 }  // namespace
 
-}  // namespace torchport::host
+}  // namespace torchport::host::torch

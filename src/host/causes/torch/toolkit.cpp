@@ -4,7 +4,7 @@
 #include "host/causes/cause.h"
 #include "versions/version.h"
 
-namespace torchport::host {
+namespace torchport::host::torch {
 
 namespace {
 
@@ -47,4 +47,4 @@ const CauseRegistration kCompiler(&compiler_too_new);
 
 }  // namespace
 
-}  // namespace torchport::host
+}  // namespace torchport::host::torch

@@ -5,7 +5,7 @@
 #include "host/causes/cause.h"
 #include "host/causes/queries.h"
 
-namespace torchport::host {
+namespace torchport::host::torch {
 
 namespace {
 
@@ -43,4 +43,4 @@ const CauseRegistration kWrongBuild(&wrong_build);
 
 }  // namespace
 
-}  // namespace torchport::host
+}  // namespace torchport::host::torch

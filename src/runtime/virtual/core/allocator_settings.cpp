@@ -5,24 +5,18 @@
 #include <string>
 #include <unordered_set>
 
+#include <c10/core/AllocatorConfig.h>
 #include <nlohmann/json.hpp>
 #include <torch/library.h>
-#include <torch/version.h>
 
 #include "runtime/virtual/core/runtime.h"
-
-#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 10
-#define TORCHPORT_SETTINGS_OF_TORCH 1
-#include <c10/core/AllocatorConfig.h>
-#else
-#define TORCHPORT_SETTINGS_OF_TORCH 0
-#endif
+#include "runtime/virtual/torch_releases.h"
 
 namespace torchport::vdev {
 
 namespace {
 
-#if TORCHPORT_SETTINGS_OF_TORCH
+#if TORCHPORT_HAS_ALLOCATOR_SETTINGS
 
 using c10::CachingAllocator::AcceleratorAllocatorConfig;
 using c10::CachingAllocator::ConfigTokenizer;
@@ -101,7 +95,7 @@ void choose_allocator() {
 
 void follow_settings() {
   // A build with CUDA reads its own keys.
-  if (!AcceleratorAllocatorConfig::getConfigParserHook())
+  if (!device_parses_its_settings<AcceleratorAllocatorConfig>())
     AcceleratorAllocatorConfig::registerDeviceConfigParserHook(&read_settings, keys_of_cuda());
   choose_allocator();
   const device::MemorySettings settings{

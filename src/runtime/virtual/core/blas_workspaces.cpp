@@ -19,12 +19,12 @@
 #include <c10/core/Allocator.h>
 #include <c10/util/env.h>
 #include <torch/library.h>
-#include <torch/version.h>
 
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/storage.h"
 #include "runtime/virtual/core/streams.h"
 #include "runtime/virtual/planning/memory_record.h"
+#include "runtime/virtual/torch_releases.h"
 
 namespace torch::autograd {
 // torch/csrc/autograd/graph_task.h, which includes much. -1 outside backward passes.
@@ -38,17 +38,9 @@ namespace {
 constexpr std::uint64_t kKiB = 1024;
 constexpr int kHopper = 9;
 
-// Before 2.12, cuBLASLt had a workspace of its own unless a variable said otherwise
-// (pytorch/pytorch#168175).
-constexpr bool kUnifiedByDefault = TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 12;
-
-// With the functions that set it (2.13), the size is read from the environment once; before, for
-// each product.
-constexpr bool kSizeIsReadOnce = TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 13;
-
 bool are_unified() {
-  static const bool kUnified =
-      c10::utils::check_env("TORCH_CUBLASLT_UNIFIED_WORKSPACE").value_or(kUnifiedByDefault);
+  static const bool kUnified = c10::utils::check_env("TORCH_CUBLASLT_UNIFIED_WORKSPACE")
+                                   .value_or(kUnifiedWorkspacesByDefault);
   return kUnified;
 }
 
@@ -134,7 +126,7 @@ class Size {
 
 Size& size_of(BlasUse use) {
   static Size cublas(+[] {
-    if (!kSizeIsReadOnce) return default_size();
+    if (!kWorkspaceSizeIsReadOnce) return default_size();
     static const std::uint64_t kSize = default_size();
     return kSize;
   });
@@ -188,7 +180,7 @@ std::int64_t current_handle() {
   return kHandle.number;
 }
 
-class Workspaces {
+class HeldWorkspaces {
  public:
   using Key = std::tuple<BlasUse, c10::DeviceIndex, std::int64_t, std::int64_t>;
 
@@ -214,8 +206,8 @@ class Workspaces {
     gone.swap(all_);
   }
 
-  static Workspaces& get() {
-    static auto& workspaces = *new Workspaces;
+  static HeldWorkspaces& get() {
+    static auto& workspaces = *new HeldWorkspaces;
     return workspaces;
   }
 
@@ -261,7 +253,7 @@ bool adds_bias_by_lt(const c10::IValue* arguments) {
 }
 
 void clear_blas_workspaces() {
-  Workspaces::get().clear();
+  HeldWorkspaces::get().clear();
 }
 
 std::int64_t blas_workspace_size(bool lt) {
@@ -299,11 +291,11 @@ void take_blas_workspaces(BlasUse use, c10::DeviceIndex device) {
   const std::int64_t stream = current_stream(device);
   const std::int64_t handle = current_handle();
   // A handle of cuBLASLt is one of cuBLAS, which has its workspace from the start.
-  Workspaces::get().take({BlasUse::kCublas, device, stream, handle},
-                         size_of(BlasUse::kCublas).get(), device);
+  HeldWorkspaces::get().take({BlasUse::kCublas, device, stream, handle},
+                             size_of(BlasUse::kCublas).get(), device);
   if (use == BlasUse::kCublasLt && !are_unified()) {
-    Workspaces::get().take({BlasUse::kCublasLt, device, stream, handle},
-                           size_of(BlasUse::kCublasLt).get(), device);
+    HeldWorkspaces::get().take({BlasUse::kCublasLt, device, stream, handle},
+                               size_of(BlasUse::kCublasLt).get(), device);
   }
 }
 

@@ -10,11 +10,7 @@
 #include "runtime/virtual/core/host_allocator.h"
 #include "runtime/virtual/core/placed_blocks.h"
 #include "runtime/virtual/core/storage.h"
-
-namespace c10::impl::cow {
-// Releases in which a storage holds its materializer declare this, others do not.
-C10_API void materialize_cow(StorageImpl* storage);  // NOLINT(readability-redundant-declaration)
-}  // namespace c10::impl::cow
+#include "runtime/virtual/torch_releases.h"
 
 namespace torchport::vdev {
 
@@ -65,13 +61,6 @@ void delete_shared_block(void* data) {
   delete block;
 }
 
-// Lets the first write give the storage memory of its own. Older releases see that by the deleter.
-template <class Storage>
-void copy_on_write(Storage& storage) {
-  if constexpr (requires { storage.set_materializer(&c10::impl::cow::materialize_cow); })
-    storage.set_materializer(&c10::impl::cow::materialize_cow);
-}
-
 }  // namespace
 
 bool is_shared(const DataPtr& pointer) {
@@ -104,14 +93,14 @@ intrusive_ptr<StorageImpl> lazy_clone_of(StorageImpl& storage) {
     storage._mutable_data_ptr_no_checks().release_context();
     auto* context = new cow::COWDeleterContext({data, &delete_shared_block});
     storage.set_data_ptr_noswap(DataPtr(data, context, &cow::cow_deleter, device));
-    copy_on_write(storage);
+    materialize_at_write(storage);
   }
   auto* context = storage.data_ptr().cast_context<cow::COWDeleterContext>(&cow::cow_deleter);
   context->increment_refcount();
   auto clone = c10::make_intrusive<StorageImpl>(
       StorageImpl::use_byte_size_t(), storage.sym_nbytes(),
       DataPtr(data, context, &cow::cow_deleter, device), device_allocator(), storage.resizable());
-  copy_on_write(*clone);
+  materialize_at_write(*clone);
   return clone;
 }
 

@@ -22,14 +22,14 @@ using device::MemoryAction;
 using device::MemoryEvent;
 using Traceback = std::shared_ptr<torch::CapturedTraceback>;
 
-struct Entry {
+struct HistoryEntry {
   MemoryEvent event;
   std::int64_t microseconds = 0;
   Traceback traceback;
 };
 
 struct HistoryOfDevice {
-  std::deque<Entry> events;
+  std::deque<HistoryEntry> events;
   std::uint64_t dropped = 0;  // older events than those, which were too many
   std::unordered_map<std::uint64_t, Traceback> live;
 };
@@ -198,7 +198,7 @@ std::string history_of(c10::DeviceIndex device) {
   }
   Tracebacks tracebacks;
   nlohmann::json events = nlohmann::json::array();
-  for (const Entry& entry : copy.events) {
+  for (const HistoryEntry& entry : copy.events) {
     const MemoryEvent& event = entry.event;
     events.push_back({name_of(event.action), event.address, event.size, event.stream,
                       entry.microseconds, event.device_free,

@@ -8,10 +8,10 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 #include <c10/core/DispatchKeySet.h>
-#include <torch/version.h>
 
 #include "runtime/virtual/core/capture.h"
 #include "runtime/virtual/core/runtime.h"
+#include "runtime/virtual/torch_releases.h"
 
 namespace torchport::vdev {
 
@@ -48,15 +48,14 @@ std::uint64_t PhiloxGenerator::get_offset() const {
   return state_->offset;
 }
 
-// Since torch 2.11 a capture may ask for the seed, and set the one there is: so says what the
-// libtorch_cuda.so of that release raises.
-#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 11
-
 std::uint64_t PhiloxGenerator::current_seed() const {
+  if (!kCapturesTakeTheSeed) assert_not_capturing("Cannot call CUDAGeneratorImpl::current_seed");
   return state_->seed;
 }
 
 void PhiloxGenerator::set_current_seed(std::uint64_t seed) {
+  if (!kCapturesTakeTheSeed)
+    assert_not_capturing("Cannot call CUDAGeneratorImpl::set_current_seed");
   if (is_capturing_graph()) {
     TORCH_CHECK(state_->seed == seed,
                 "CUDAGeneratorImpl::set_current_seed can be called during stream capture only if "
@@ -67,22 +66,6 @@ void PhiloxGenerator::set_current_seed(std::uint64_t seed) {
   state_->offset = 0;
   seeded_ = true;
 }
-
-#else
-
-std::uint64_t PhiloxGenerator::current_seed() const {
-  assert_not_capturing("Cannot call CUDAGeneratorImpl::current_seed");
-  return state_->seed;
-}
-
-void PhiloxGenerator::set_current_seed(std::uint64_t seed) {
-  assert_not_capturing("Cannot call CUDAGeneratorImpl::set_current_seed");
-  state_->seed = seed;
-  state_->offset = 0;
-  seeded_ = true;
-}
-
-#endif
 
 void PhiloxGenerator::set_offset(std::uint64_t offset) {
   assert_not_capturing("Cannot call CUDAGeneratorImpl::set_offset");
@@ -99,10 +82,9 @@ std::uint64_t PhiloxGenerator::seed() {
 }
 
 void PhiloxGenerator::set_state(const c10::TensorImpl& state) {
-#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 11
-  assert_not_capturing(
-      "Please ensure to utilize the CUDAGeneratorImpl::set_state_index method during capturing.");
-#endif
+  if (!kCapturesTakeTheSeed)
+    assert_not_capturing(
+        "Please ensure to utilize the CUDAGeneratorImpl::set_state_index method during capturing.");
   at::detail::check_rng_state(state);
   std::array<std::uint64_t, 2> seed_and_offset{};
   const auto bytes = static_cast<std::size_t>(state.numel());

@@ -8,11 +8,11 @@
 #include <ATen/core/CachingHostAllocator.h>
 #include <c10/core/CPUAllocator.h>
 #include <torch/library.h>
-#include <torch/version.h>
 
 #include "runtime/virtual/core/build_facts.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/errors/runtime_errors.h"
+#include "runtime/virtual/torch_releases.h"
 
 namespace torchport::vdev {
 
@@ -46,17 +46,10 @@ class PinnedMemory final : public at::HostAllocator {
   at::HostStats get_stats() override {
     const PinnedStats from = stats();
     at::HostStats to;
-#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 10
-    copy_stat(from.blocks, to.allocations);
-    copy_stat(from.bytes, to.allocated_bytes);
-    copy_stat(from.active_blocks, to.active_requests);
-    copy_stat(from.active_bytes, to.active_bytes);
-#else
-    copy_stat(from.blocks, to.segment);
-    copy_stat(from.bytes, to.reserved_bytes);
-    copy_stat(from.active_blocks, to.allocation);
-    copy_stat(from.active_bytes, to.allocated_bytes);
-#endif
+    copy_stat(from.blocks, host_blocks(to));
+    copy_stat(from.bytes, host_bytes(to));
+    copy_stat(from.active_blocks, active_host_blocks(to));
+    copy_stat(from.active_bytes, active_host_bytes(to));
     to.num_host_alloc = from.blocks.allocated;
     to.num_host_free = from.blocks.freed;
     return to;

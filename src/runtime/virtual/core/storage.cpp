@@ -7,7 +7,6 @@
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
-#include <torch/version.h>
 
 #include "runtime/virtual/core/capture.h"
 #include "runtime/virtual/core/copy_on_write.h"
@@ -26,6 +25,7 @@
 #include "runtime/virtual/errors/device_errors.h"
 #include "runtime/virtual/errors/runtime_errors.h"
 #include "runtime/virtual/planning/memory_record.h"
+#include "runtime/virtual/torch_releases.h"
 #include "runtime/virtual/watch/gpu_trace.h"
 #include "runtime/virtual/watch/late_streams.h"
 #include "runtime/virtual/without_data/without_data.h"
@@ -228,12 +228,11 @@ class DeviceMemory final : public c10::DeviceAllocator {
     Runtime::get().memory(device).reset_accumulated();
   }
   void resetPeakStats(DeviceIndex device) override { Runtime::get().memory(device).reset_peak(); }
-#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 10
-  std::pair<std::size_t, std::size_t> getMemoryInfo(DeviceIndex device) override {
+  std::pair<std::size_t, std::size_t> getMemoryInfo(DeviceIndex device)
+      TORCHPORT_OVERRIDES_MEMORY_INFO {
     const auto& memory = Runtime::get().memory(device);
     return {memory.device_free(), memory.total()};
   }
-#endif
 };
 
 void copy_stat(const device::PoolStat& from, c10::CachingAllocator::StatArray& to) {

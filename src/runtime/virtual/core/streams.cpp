@@ -10,13 +10,13 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/util/Exception.h>
 #include <torch/library.h>
-#include <torch/version.h>
 
 #include "runtime/virtual/core/capture.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/storage.h"
 #include "runtime/virtual/errors/device_errors.h"
 #include "runtime/virtual/errors/runtime_errors.h"
+#include "runtime/virtual/torch_releases.h"
 #include "runtime/virtual/watch/determinism_and_sync.h"
 #include "runtime/virtual/watch/gpu_trace.h"
 #include "runtime/virtual/watch/late_streams.h"
@@ -118,7 +118,6 @@ double elapsed_time(std::int64_t first, std::int64_t second) {
       kind.invalid_device_code, text);
 }
 
-#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 10
 // The bit of a dtype in c10::DeviceCapability, which has a bit for each in the order of this list.
 std::uint64_t bit_of(std::string_view type) {
   std::uint64_t bit = 1;
@@ -129,7 +128,6 @@ std::uint64_t bit_of(std::string_view type) {
 #undef BIT_OF_TYPE
   return 0;
 }
-#endif
 
 class Guard final : public c10::impl::DeviceGuardImplInterface {
  public:
@@ -216,9 +214,8 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     if (streams_are_late()) late::host_waits(stream.device_index(), stream.id());
     return true;
   }
-  // Overrides a function of the interface where it has one: older releases of torch do not ask.
-  // NOLINTNEXTLINE(modernize-use-override,cppcoreguidelines-explicit-virtual-functions)
-  [[nodiscard]] bool isStreamCapturing(const Stream& stream) const {
+  [[nodiscard]] bool isStreamCapturing(const Stream& stream) const
+      TORCHPORT_OVERRIDES_STREAM_CAPTURING {
     return capture_of(stream.device_index(), stream.id()) != nullptr;
   }
   void synchronizeStream(const Stream& stream) const override {
@@ -242,14 +239,13 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     return milliseconds_between(static_cast<Event*>(first), static_cast<Event*>(second));
   }
 
-#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 10
-  [[nodiscard]] c10::DeviceCapability getDeviceCapability(Device) const override {
-    c10::DeviceCapability capability;  // all dtypes
+  [[nodiscard]] DeviceCapability getDeviceCapability(Device) const
+      TORCHPORT_OVERRIDES_DEVICE_CAPABILITY {
+    DeviceCapability capability;  // all dtypes
     for (const devices::RefusedType& refused : Runtime::get().description().refused_types)
       capability.capability_data.capability_bits &= ~bit_of(refused.type);
     return capability;
   }
-#endif
 
   [[nodiscard]] DeviceIndex deviceCount() const noexcept override { return Runtime::get().count(); }
 

@@ -10,22 +10,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <torch/library.h>
-#include <torch/version.h>
 
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/errors/device_errors.h"
+#include "runtime/virtual/torch_releases.h"
 
 namespace torchport::vdev {
 
 namespace {
-
-bool is_reduction([[maybe_unused]] const c10::OperatorHandle& op) {
-#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 9
-  return op.hasTag(at::Tag::reduction);
-#else
-  return false;
-#endif
-}
 
 // Whether the kernels of a real device take the addresses of TensorIterator, which has no types, or
 // those of a copy.

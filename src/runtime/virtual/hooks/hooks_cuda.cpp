@@ -4,13 +4,13 @@
 #include <atomic>
 
 #include <ATen/detail/CUDAHooksInterface.h>
-#include <torch/version.h>
 
 #include "runtime/device/spec.h"
 #include "runtime/virtual/core/build_facts.h"
 #include "runtime/virtual/core/storage.h"
 #include "runtime/virtual/core/streams.h"
 #include "runtime/virtual/hooks/hooks.h"
+#include "runtime/virtual/torch_releases.h"
 
 namespace at {
 namespace {
@@ -29,12 +29,10 @@ struct CUDAHooks final : vdev::Hooks<CUDAHooksInterface, c10::DeviceType::CUDA> 
   bool supportsDilatedConvolutionWithCuDNN() const override { return is_here(); }
   bool supportsDepthwiseConvolutionWithCuDNN() const override { return is_at_least(kVolta); }
   bool supportsBFloat16ConvolutionWithCuDNNv8() const override { return is_at_least(kAmpere); }
-#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 10
-  bool supportsBFloat16RNNWithCuDNN() const override {
+  bool supportsBFloat16RNNWithCuDNN() const TORCHPORT_OVERRIDES_BFLOAT16_RNN {
     constexpr long kFirstCudnn = 91300;
     return is_at_least(kAmpere) && build().cudnn >= kFirstCudnn;
   }
-#endif
   bool hasMAGMA() const override { return is_here(); }
   bool hasCuSOLVER() const override { return is_here(); }
   bool hasCuBLASLt() const override { return is_here(); }

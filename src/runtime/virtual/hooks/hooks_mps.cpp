@@ -8,6 +8,7 @@
 
 #include "runtime/virtual/core/storage.h"
 #include "runtime/virtual/hooks/hooks.h"
+#include "runtime/virtual/torch_releases.h"
 
 namespace at {
 namespace {
@@ -91,8 +92,7 @@ struct MPSHooks final : vdev::Hooks<MPSHooksInterface, c10::DeviceType::MPS> {
     need(__func__);
     return memory().total() / 3 * 2;
   }
-  // Not `override`: torch 2.12 does not ask for it. NOLINTNEXTLINE(modernize-use-override)
-  size_t getMaxBufferLength() const {
+  size_t getMaxBufferLength() const TORCHPORT_OVERRIDES_BUFFER_LENGTH {
     need(__func__);
     return memory().total() / 2;
   }

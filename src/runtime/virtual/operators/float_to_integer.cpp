@@ -31,6 +31,7 @@
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/operators/choices.h"
 #include "runtime/virtual/operators/operator_groups.h"
+#include "runtime/virtual/torch_releases.h"
 
 namespace torchport::vdev {
 
@@ -192,13 +193,6 @@ void copy(torch::jit::Stack* stack) {
     const std::int64_t length = std::min(piece, count - i);
     convert_all(flat_to.narrow(0, i, length), flat_from.narrow(0, i, length));
   }
-}
-
-// Releases before 2.13 have named dimensions, which copy_ checks and passes on.
-template <class T>
-bool is_named(const T& tensor) {
-  if constexpr (requires { tensor.has_names(); }) return tensor.has_names();
-  return false;
 }
 
 Compute choose_copy(const c10::IValue* arguments) {

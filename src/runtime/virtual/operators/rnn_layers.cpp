@@ -17,10 +17,10 @@
 #include <ATen/ops/rnn_relu_native.h>
 #include <ATen/ops/rnn_tanh_native.h>
 #include <torch/library.h>
-#include <torch/version.h>
 
 #include "runtime/virtual/operators/operator_groups.h"
 #include "runtime/virtual/operators/recurrent.h"
+#include "runtime/virtual/torch_releases.h"
 
 namespace torchport::vdev {
 
@@ -32,11 +32,7 @@ using at::TensorList;
 // As use_cudnn() of RNN.cpp.
 bool takes_cudnn(const Tensor& input) {
   if (!at::native::cudnn_is_acceptable(input)) return false;
-#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 10
-  if (input.scalar_type() == at::kBFloat16)
-    return at::detail::getCUDAHooks().supportsBFloat16RNNWithCuDNN();
-#endif
-  return true;
+  return input.scalar_type() != at::kBFloat16 || supports_bfloat16_rnn(at::detail::getCUDAHooks());
 }
 
 bool is_covered(const Tensor& input, TensorList hidden, TensorList params, std::int64_t each,

@@ -5,12 +5,12 @@
 #include <string>
 
 #include <c10/util/Exception.h>
-#include <torch/version.h>
 
 #include "runtime/virtual/core/build_facts.h"
 #include "runtime/virtual/operators/scaled_factor_checks.h"
 #include "runtime/virtual/operators/scaled_recipes.h"
 #include "runtime/virtual/operators/scaled_values.h"
+#include "runtime/virtual/torch_releases.h"
 
 namespace torchport::vdev {
 
@@ -18,10 +18,6 @@ namespace {
 
 using at::ScalarType;
 using at::Tensor;
-
-constexpr bool is_release_from(int minor) {
-  return TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= minor;
-}
 
 constexpr long kFirstWithTiles = 12080;
 constexpr long kFirstWithRows = 12090;
@@ -221,11 +217,11 @@ void check_condition(bool holds, const char* condition) {
 
 void check_cutlass(const ScaledCall& call, const devices::Profile& profile) {
   const ScalarType result = call.result_type();
-  const bool half = result == at::kHalf && is_release_from(10);
-  const bool single = result == at::kFloat && is_release_from(14);
-  constexpr const char* kTypes = is_release_from(14)   ? "bf16, fp16, and fp32"
-                                 : is_release_from(10) ? "bf16 and fp16"
-                                                       : "bf16";
+  const bool half = result == at::kHalf && kRowsGiveHalf;
+  const bool single = result == at::kFloat && kRowsGiveFloat;
+  constexpr const char* kTypes = kRowsGiveFloat  ? "bf16, fp16, and fp32"
+                                 : kRowsGiveHalf ? "bf16 and fp16"
+                                                 : "bf16";
   TORCH_CHECK_VALUE(result == at::kBFloat16 || half || single, "Only ", kTypes,
                     " high precision output types are supported for row-wise scaling.");
   const ScalarType a = call.a.scalar_type();

@@ -15,11 +15,11 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/sum.h>
 #include <c10/util/SmallVector.h>
-#include <torch/version.h>
 
 #include "runtime/device/spec.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/operators/convolution_call.h"
+#include "runtime/virtual/torch_releases.h"
 
 namespace torchport::vdev {
 
@@ -102,14 +102,7 @@ bool is_operand(std::string_view op, std::string_view name) {
 }  // namespace
 
 bool convolutions_may_use_tf32() {
-  const at::Context& settings = at::globalContext();
-#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 10
-  return settings.allowTF32CuDNN(at::Float32Op::CONV);
-#elif TORCH_VERSION_MINOR == 9
-  return settings.allowTF32CuDNN("conv");
-#else
-  return settings.allowTF32CuDNN();
-#endif
+  return at::globalContext().allowTF32CuDNN(TORCHPORT_TF32_OF_CONVOLUTIONS);
 }
 
 Tf32 tf32_of(const c10::OperatorName& name, c10::DispatchKey cpu) {

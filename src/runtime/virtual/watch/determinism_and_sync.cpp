@@ -7,13 +7,13 @@
 #include <ATen/ops/empty.h>
 #include <c10/util/Exception.h>
 #include <torch/library.h>
-#include <torch/version.h>
 
 #include "runtime/observer/tensors_in.h"
 #include "runtime/virtual/core/capture.h"
 #include "runtime/virtual/core/pinned.h"
 #include "runtime/virtual/core/runtime.h"
 #include "runtime/virtual/core/streams.h"
+#include "runtime/virtual/torch_releases.h"
 #include "runtime/virtual/watch/gpu_trace.h"
 
 namespace torchport::vdev {
@@ -108,11 +108,10 @@ void DeterminismAndSync::check_captured(const IValue* arguments, c10::DeviceInde
   join_capture(capture_of(source, current_stream(source)), target, current_stream(target));
 }
 
-// A graph that is captured copies from and to host memory only if it is pinned: so says
-// copy_kernel_cuda in aten/src/ATen/native/cuda/Copy.cu since torch 2.11. Indices on the host are
-// copied by it, too.
-void DeterminismAndSync::check_pinned([[maybe_unused]] const IValue* arguments) const {
-#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 11
+// A graph that is captured copies from and to host memory only if it is pinned. Indices on the host
+// are copied as other tensors are.
+void DeterminismAndSync::check_pinned(const IValue* arguments) const {
+  if (!kCapturesCopyPinnedOnly) return;
   const auto check_host = [](const at::Tensor& host) {
     TORCH_CHECK(is_virtual(host.device()) || host.numel() == 0 || is_pinned(host.const_data_ptr()),
                 "Cannot copy between CPU and CUDA tensors during CUDA graph capture unless the CPU "
@@ -128,7 +127,6 @@ void DeterminismAndSync::check_pinned([[maybe_unused]] const IValue* arguments) 
   } else if (semantics_->has(observer::kHostIndices)) {
     observer::each_tensor(arguments[1], check_host);
   }
-#endif
 }
 
 bool DeterminismAndSync::is_deterministic(const IValue* arguments) const {

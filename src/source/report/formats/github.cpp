@@ -5,7 +5,7 @@
 
 #include "source/report/report.h"
 
-namespace torchport::report {
+namespace torchport::report::github {
 
 namespace {
 
@@ -82,4 +82,4 @@ const FormatRegistration kRegistered{{"github", "annotations for GitHub Actions"
 
 }  // namespace
 
-}  // namespace torchport::report
+}  // namespace torchport::report::github

@@ -11,7 +11,7 @@
 #include "source/report/report.h"
 #include "source/rules/registry.h"
 
-namespace torchport::report {
+namespace torchport::report::html {
 
 namespace {
 
@@ -231,4 +231,4 @@ const FormatRegistration kRegistered{{"html", "one page with the annotated sourc
 
 }  // namespace
 
-}  // namespace torchport::report
+}  // namespace torchport::report::html

@@ -4,7 +4,7 @@
 
 #include "source/report/report.h"
 
-namespace torchport::report {
+namespace torchport::report::json {
 
 namespace {
 
@@ -58,4 +58,4 @@ const FormatRegistration kRegistered{{"json", "one JSON document", &render}};
 
 }  // namespace
 
-}  // namespace torchport::report
+}  // namespace torchport::report::json

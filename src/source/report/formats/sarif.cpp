@@ -8,7 +8,7 @@
 #include "source/report/report.h"
 #include "source/rules/registry.h"
 
-namespace torchport::report {
+namespace torchport::report::sarif {
 
 namespace {
 
@@ -130,4 +130,4 @@ const FormatRegistration kRegistered{{"sarif", "SARIF 2.1.0 for code-scanning se
 
 }  // namespace
 
-}  // namespace torchport::report
+}  // namespace torchport::report::sarif

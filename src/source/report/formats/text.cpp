@@ -9,7 +9,7 @@
 #include "source/report/report.h"
 #include "source/rules/registry.h"
 
-namespace torchport::report {
+namespace torchport::report::text {
 
 namespace {
 
@@ -184,4 +184,4 @@ const FormatRegistration kRegistered{{"text", "findings with their source, for p
 
 }  // namespace
 
-}  // namespace torchport::report
+}  // namespace torchport::report::text

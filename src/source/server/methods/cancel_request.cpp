@@ -1,7 +1,7 @@
 // `$/cancelRequest`: nobody waits for the answer any more.
 #include "source/server/method.h"
 
-namespace torchport::server {
+namespace torchport::server::cancel_request {
 
 namespace {
 
@@ -15,4 +15,4 @@ const MethodRegistration kRegistered{{"$/cancelRequest", Turn::kAtOnce, &handle}
 
 }  // namespace
 
-}  // namespace torchport::server
+}  // namespace torchport::server::cancel_request

@@ -8,7 +8,7 @@
 #include "source/server/edits.h"
 #include "source/server/method.h"
 
-namespace torchport::server {
+namespace torchport::server::code_action {
 
 namespace {
 
@@ -136,4 +136,4 @@ const MethodRegistration kResolve{{"codeAction/resolve", Turn::kQueued, &resolve
 
 }  // namespace
 
-}  // namespace torchport::server
+}  // namespace torchport::server::code_action

@@ -2,7 +2,7 @@
 #include "source/server/diagnostics.h"
 #include "source/server/method.h"
 
-namespace torchport::server {
+namespace torchport::server::diagnostic {
 
 namespace {
 
@@ -22,4 +22,4 @@ const MethodRegistration kRegistered{{"textDocument/diagnostic", Turn::kQueued, 
 
 }  // namespace
 
-}  // namespace torchport::server
+}  // namespace torchport::server::diagnostic

@@ -1,7 +1,7 @@
 // `textDocument/didChange`: edits, each of which applies to the result of those before it.
 #include "source/server/method.h"
 
-namespace torchport::server {
+namespace torchport::server::did_change {
 
 namespace {
 
@@ -22,4 +22,4 @@ const MethodRegistration kRegistered{{"textDocument/didChange", Turn::kAtOnce, &
 
 }  // namespace
 
-}  // namespace torchport::server
+}  // namespace torchport::server::did_change

@@ -2,7 +2,7 @@
 #include "source/server/configuration.h"
 #include "source/server/method.h"
 
-namespace torchport::server {
+namespace torchport::server::did_change_configuration {
 
 namespace {
 
@@ -21,4 +21,4 @@ const MethodRegistration kRegistered{{"workspace/didChangeConfiguration", Turn::
 
 }  // namespace
 
-}  // namespace torchport::server
+}  // namespace torchport::server::did_change_configuration

@@ -3,7 +3,7 @@
 #include "source/server/project_scan.h"
 #include "source/server/uri.h"
 
-namespace torchport::server {
+namespace torchport::server::did_change_watched_files {
 
 namespace {
 
@@ -29,4 +29,4 @@ const MethodRegistration kRegistered{{"workspace/didChangeWatchedFiles", Turn::k
 
 }  // namespace
 
-}  // namespace torchport::server
+}  // namespace torchport::server::did_change_watched_files

@@ -2,7 +2,7 @@
 #include "source/server/method.h"
 #include "source/server/uri.h"
 
-namespace torchport::server {
+namespace torchport::server::did_change_workspace_folders {
 
 namespace {
 
@@ -23,4 +23,4 @@ const MethodRegistration kRegistered{
 
 }  // namespace
 
-}  // namespace torchport::server
+}  // namespace torchport::server::did_change_workspace_folders

@@ -1,7 +1,7 @@
 // `textDocument/didClose`: the diagnostics of the document are removed.
 #include "source/server/method.h"
 
-namespace torchport::server {
+namespace torchport::server::did_close {
 
 namespace {
 
@@ -16,4 +16,4 @@ const MethodRegistration kRegistered{{"textDocument/didClose", Turn::kAtOnce, &h
 
 }  // namespace
 
-}  // namespace torchport::server
+}  // namespace torchport::server::did_close

@@ -1,7 +1,7 @@
 // `textDocument/didOpen`.
 #include "source/server/method.h"
 
-namespace torchport::server {
+namespace torchport::server::did_open {
 
 namespace {
 
@@ -19,4 +19,4 @@ const MethodRegistration kRegistered{{"textDocument/didOpen", Turn::kAtOnce, &ha
 
 }  // namespace
 
-}  // namespace torchport::server
+}  // namespace torchport::server::did_open

@@ -3,7 +3,7 @@
 #include "source/server/method.h"
 #include "source/server/uri.h"
 
-namespace torchport::server {
+namespace torchport::server::did_save {
 
 namespace {
 
@@ -20,4 +20,4 @@ const MethodRegistration kRegistered{{"textDocument/didSave", Turn::kQueued, &ha
 
 }  // namespace
 
-}  // namespace torchport::server
+}  // namespace torchport::server::did_save

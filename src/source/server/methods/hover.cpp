@@ -7,7 +7,7 @@
 #include "source/server/device_fact.h"
 #include "source/server/method.h"
 
-namespace torchport::server {
+namespace torchport::server::hover {
 
 namespace {
 
@@ -73,4 +73,4 @@ const MethodRegistration kRegistered{{"textDocument/hover", Turn::kQueued, &hand
 
 }  // namespace
 
-}  // namespace torchport::server
+}  // namespace torchport::server::hover

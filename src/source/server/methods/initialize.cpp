@@ -5,7 +5,7 @@
 #include "source/server/method.h"
 #include "source/server/uri.h"
 
-namespace torchport::server {
+namespace torchport::server::initialize {
 
 namespace {
 
@@ -102,4 +102,4 @@ const MethodRegistration kRegistered{{"initialize", Turn::kAtOnce, &handle}};
 
 }  // namespace
 
-}  // namespace torchport::server
+}  // namespace torchport::server::initialize

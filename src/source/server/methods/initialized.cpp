@@ -4,7 +4,7 @@
 #include "source/server/method.h"
 #include "source/server/project_scan.h"
 
-namespace torchport::server {
+namespace torchport::server::initialized {
 
 namespace {
 
@@ -35,4 +35,4 @@ const MethodRegistration kRegistered{{"initialized", Turn::kQueued, &handle}};
 
 }  // namespace
 
-}  // namespace torchport::server
+}  // namespace torchport::server::initialized

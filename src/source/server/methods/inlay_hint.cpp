@@ -4,7 +4,7 @@
 #include "source/server/device_fact.h"
 #include "source/server/method.h"
 
-namespace torchport::server {
+namespace torchport::server::inlay_hint {
 
 namespace {
 
@@ -56,4 +56,4 @@ const MethodRegistration kRegistered{{"textDocument/inlayHint", Turn::kQueued, &
 
 }  // namespace
 
-}  // namespace torchport::server
+}  // namespace torchport::server::inlay_hint

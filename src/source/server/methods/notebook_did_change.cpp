@@ -4,7 +4,7 @@
 #include "source/server/method.h"
 #include "source/server/notebooks.h"
 
-namespace torchport::server {
+namespace torchport::server::notebook_did_change {
 
 namespace {
 
@@ -49,4 +49,4 @@ const MethodRegistration kRegistered{{"notebookDocument/didChange", Turn::kAtOnc
 
 }  // namespace
 
-}  // namespace torchport::server
+}  // namespace torchport::server::notebook_did_change

@@ -1,7 +1,7 @@
 // `notebookDocument/didClose`: the diagnostics of its cells are removed.
 #include "source/server/method.h"
 
-namespace torchport::server {
+namespace torchport::server::notebook_did_close {
 
 namespace {
 
@@ -16,4 +16,4 @@ const MethodRegistration kRegistered{{"notebookDocument/didClose", Turn::kAtOnce
 
 }  // namespace
 
-}  // namespace torchport::server
+}  // namespace torchport::server::notebook_did_close

@@ -2,7 +2,7 @@
 #include "source/server/method.h"
 #include "source/server/notebooks.h"
 
-namespace torchport::server {
+namespace torchport::server::notebook_did_open {
 
 namespace {
 
@@ -21,4 +21,4 @@ const MethodRegistration kRegistered{{"notebookDocument/didOpen", Turn::kAtOnce,
 
 }  // namespace
 
-}  // namespace torchport::server
+}  // namespace torchport::server::notebook_did_open

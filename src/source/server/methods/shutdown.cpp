@@ -1,7 +1,7 @@
 // `shutdown`: after it the client may only send `exit`.
 #include "source/server/method.h"
 
-namespace torchport::server {
+namespace torchport::server::shutdown {
 
 namespace {
 
@@ -13,4 +13,4 @@ const MethodRegistration kRegistered{{"shutdown", Turn::kAtOnce, &handle}};
 
 }  // namespace
 
-}  // namespace torchport::server
+}  // namespace torchport::server::shutdown

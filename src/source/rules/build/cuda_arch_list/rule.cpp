@@ -10,7 +10,7 @@
 #include "source/rules/build/common/dockerfile.h"
 #include "source/rules/edits.h"
 
-namespace torchport::rules {
+namespace torchport::rules::cuda_arch_list {
 
 namespace {
 
@@ -277,4 +277,4 @@ const Registration kRegistered{{.info = kInfo,
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::cuda_arch_list

@@ -14,7 +14,7 @@
 #include "source/rules/build/common/dockerfile.h"
 #include "source/rules/build/common/requirement.h"
 
-namespace torchport::rules {
+namespace torchport::rules::cuda_only_image {
 
 namespace {
 
@@ -271,4 +271,4 @@ const Registration kRegistered{{.info = kInfo,
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::cuda_only_image

@@ -11,7 +11,7 @@
 #include "source/rules/build/common/requirement.h"
 #include "source/rules/edits.h"
 
-namespace torchport::rules {
+namespace torchport::rules::cuda_only_requirement {
 
 namespace {
 
@@ -230,4 +230,4 @@ const Registration kRegistered{{.info = kInfo,
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::cuda_only_requirement

@@ -10,7 +10,7 @@
 #include "source/rules/statements.h"
 #include "source/rules/tensors.h"
 
-namespace torchport::rules {
+namespace torchport::rules::extension_gated_on_gpu {
 
 namespace {
 
@@ -204,4 +204,4 @@ const Registration kRegistered{{.info = kInfo,
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::extension_gated_on_gpu

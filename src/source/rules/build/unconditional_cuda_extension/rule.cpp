@@ -7,7 +7,7 @@
 #include "source/rules/optional.h"
 #include "source/rules/value_history.h"
 
-namespace torchport::rules {
+namespace torchport::rules::unconditional_cuda_extension {
 
 namespace {
 
@@ -112,4 +112,4 @@ const Registration kRegistered{
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::unconditional_cuda_extension

@@ -12,7 +12,7 @@
 #include "source/rules/value_history.h"
 #include "source/semantics/guards.h"
 
-namespace torchport::rules {
+namespace torchport::rules::export_dummy_device {
 
 namespace {
 
@@ -118,4 +118,4 @@ const Registration kRegistered{
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::export_dummy_device

@@ -11,7 +11,7 @@
 #include "source/rules/statements.h"
 #include "source/rules/value_history.h"
 
-namespace torchport::rules {
+namespace torchport::rules::export_in_train_mode {
 
 namespace {
 
@@ -128,4 +128,4 @@ const Registration kRegistered{
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::export_in_train_mode

@@ -9,7 +9,7 @@
 #include "source/rules/tensors.h"
 #include "source/rules/value_history.h"
 
-namespace torchport::rules {
+namespace torchport::rules::export_of_data_parallel {
 
 namespace {
 
@@ -76,4 +76,4 @@ const Registration kRegistered{
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::export_of_data_parallel

@@ -13,7 +13,7 @@
 #include "source/rules/value_history.h"
 #include "source/semantics/guards.h"
 
-namespace torchport::rules {
+namespace torchport::rules::cuda_only_package {
 
 namespace {
 
@@ -318,4 +318,4 @@ const Registration kRegistered{{.info = kInfo,
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::cuda_only_package

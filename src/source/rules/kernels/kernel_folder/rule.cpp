@@ -2,7 +2,7 @@
 // project can tell: src/source/project/kernel_folders.cpp reports it.
 #include "source/rules/rule.h"
 
-namespace torchport::rules {
+namespace torchport::rules::kernel_folder {
 
 namespace {
 
@@ -18,4 +18,4 @@ const Registration kRegistered{{.info = {.code = "TP803",
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::kernel_folder

@@ -13,7 +13,7 @@
 #include "source/rules/value_history.h"
 #include "source/semantics/guards.h"
 
-namespace torchport::rules {
+namespace torchport::rules::kernel_without_fallback {
 
 namespace {
 
@@ -306,4 +306,4 @@ const Registration kRegistered{{.info = kInfo,
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::kernel_without_fallback

@@ -9,7 +9,7 @@
 #include "source/rules/edits.h"
 #include "source/rules/tensors.h"
 
-namespace torchport::rules {
+namespace torchport::rules::data_parallel_state_dict {
 
 namespace {
 
@@ -210,4 +210,4 @@ const Registration kRegistered{
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::data_parallel_state_dict

@@ -9,7 +9,7 @@
 #include "source/rules/tensors.h"
 #include "source/semantics/guards.h"
 
-namespace torchport::rules {
+namespace torchport::rules::load_without_map_location {
 
 namespace {
 
@@ -172,4 +172,4 @@ const Registration kRegistered{
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::load_without_map_location

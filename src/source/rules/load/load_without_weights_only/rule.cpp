@@ -4,7 +4,7 @@
 #include "source/rules/edits.h"
 #include "source/rules/load/common/loading.h"
 
-namespace torchport::rules {
+namespace torchport::rules::load_without_weights_only {
 
 namespace {
 
@@ -61,4 +61,4 @@ const Registration kRegistered{
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::load_without_weights_only

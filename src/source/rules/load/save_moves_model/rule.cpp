@@ -10,7 +10,7 @@
 #include "source/rules/tensors.h"
 #include "source/rules/value_history.h"
 
-namespace torchport::rules {
+namespace torchport::rules::save_moves_model {
 
 namespace {
 
@@ -196,4 +196,4 @@ const Registration kRegistered{
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::save_moves_model

@@ -7,7 +7,7 @@
 #include "source/rules/tensors.h"
 #include "source/rules/value_history.h"
 
-namespace torchport::rules {
+namespace torchport::rules::device_tensor_in_dataset {
 
 namespace {
 
@@ -165,4 +165,4 @@ const Registration kRegistered{
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::device_tensor_in_dataset

@@ -6,7 +6,7 @@
 #include "source/rules/edits.h"
 #include "source/rules/tensors.h"
 
-namespace torchport::rules {
+namespace torchport::rules::dropped_to {
 
 namespace {
 
@@ -126,4 +126,4 @@ const Registration kRegistered{{.info = kInfo,
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::dropped_to

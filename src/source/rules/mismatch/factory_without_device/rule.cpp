@@ -10,7 +10,7 @@
 #include "source/rules/mismatch/common/inputs.h"
 #include "source/rules/tensors.h"
 
-namespace torchport::rules {
+namespace torchport::rules::factory_without_device {
 
 namespace {
 
@@ -338,4 +338,4 @@ const Registration kRegistered{
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::factory_without_device

@@ -19,7 +19,7 @@
 #include "source/rules/tensors.h"
 #include "source/semantics/guards.h"
 
-namespace torchport::rules {
+namespace torchport::rules::input_left_behind {
 
 namespace {
 
@@ -312,4 +312,4 @@ const Registration kRegistered{
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::input_left_behind

@@ -14,7 +14,7 @@
 #include "source/rules/tensors.h"
 #include "source/rules/value_history.h"
 
-namespace torchport::rules {
+namespace torchport::rules::loss_weight_device {
 
 namespace {
 
@@ -191,4 +191,4 @@ const Registration kRegistered{
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::loss_weight_device

@@ -9,7 +9,7 @@
 #include "source/rules/statements.h"
 #include "source/rules/tensors.h"
 
-namespace torchport::rules {
+namespace torchport::rules::move_after_optimizer {
 
 namespace {
 
@@ -185,4 +185,4 @@ const Registration kRegistered{{.info = kInfo,
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::move_after_optimizer

@@ -10,7 +10,7 @@
 #include "source/rules/inference.h"
 #include "source/rules/tensors.h"
 
-namespace torchport::rules {
+namespace torchport::rules::numpy_of_device_tensor {
 
 namespace {
 
@@ -272,4 +272,4 @@ const Registration kRegistered{
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::numpy_of_device_tensor

@@ -9,7 +9,7 @@
 #include "source/rules/edits.h"
 #include "source/rules/tensors.h"
 
-namespace torchport::rules {
+namespace torchport::rules::unregistered_tensor {
 
 namespace {
 
@@ -260,4 +260,4 @@ const Registration kRegistered{
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::unregistered_tensor

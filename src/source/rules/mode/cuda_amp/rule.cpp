@@ -13,7 +13,7 @@
 #include "source/rules/statements.h"
 #include "source/semantics/guards.h"
 
-namespace torchport::rules {
+namespace torchport::rules::cuda_amp {
 
 namespace {
 
@@ -373,4 +373,4 @@ const Registration kRegistered{{.info = kInfo,
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::cuda_amp

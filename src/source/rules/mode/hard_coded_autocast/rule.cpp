@@ -7,7 +7,7 @@
 #include "source/rules/edits.h"
 #include "source/semantics/guards.h"
 
-namespace torchport::rules {
+namespace torchport::rules::hard_coded_autocast {
 
 namespace {
 
@@ -84,4 +84,4 @@ const Registration kRegistered{
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::hard_coded_autocast

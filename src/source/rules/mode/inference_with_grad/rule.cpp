@@ -11,7 +11,7 @@
 #include "source/rules/statements.h"
 #include "source/rules/value_history.h"
 
-namespace torchport::rules {
+namespace torchport::rules::inference_with_grad {
 
 namespace {
 
@@ -135,4 +135,4 @@ const Registration kRegistered{{.info = kInfo,
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::inference_with_grad

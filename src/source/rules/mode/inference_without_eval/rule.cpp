@@ -11,7 +11,7 @@
 #include "source/rules/statements.h"
 #include "source/rules/value_history.h"
 
-namespace torchport::rules {
+namespace torchport::rules::inference_without_eval {
 
 namespace {
 
@@ -144,4 +144,4 @@ const Registration kRegistered{
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::inference_without_eval

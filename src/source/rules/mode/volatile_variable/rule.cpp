@@ -6,7 +6,7 @@
 #include "source/rules/edits.h"
 #include "source/rules/statements.h"
 
-namespace torchport::rules {
+namespace torchport::rules::volatile_variable {
 
 namespace {
 
@@ -115,4 +115,4 @@ const Registration kRegistered{
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::volatile_variable

@@ -10,7 +10,7 @@
 #include "source/rules/value_history.h"
 #include "source/semantics/guards.h"
 
-namespace torchport::rules {
+namespace torchport::rules::data_parallel {
 
 namespace {
 
@@ -197,4 +197,4 @@ const Registration kRegistered{
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::data_parallel

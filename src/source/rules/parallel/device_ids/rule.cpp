@@ -10,7 +10,7 @@
 #include "source/rules/statements.h"
 #include "source/semantics/guards.h"
 
-namespace torchport::rules {
+namespace torchport::rules::device_ids {
 
 namespace {
 
@@ -154,4 +154,4 @@ const Registration kRegistered{
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::device_ids

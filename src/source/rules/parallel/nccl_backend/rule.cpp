@@ -10,7 +10,7 @@
 #include "source/rules/statements.h"
 #include "source/semantics/guards.h"
 
-namespace torchport::rules {
+namespace torchport::rules::nccl_backend {
 
 namespace {
 
@@ -113,4 +113,4 @@ const Registration kRegistered{
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::nccl_backend

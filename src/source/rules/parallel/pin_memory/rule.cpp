@@ -7,7 +7,7 @@
 #include "source/rules/statements.h"
 #include "source/semantics/guards.h"
 
-namespace torchport::rules {
+namespace torchport::rules::pin_memory {
 
 namespace {
 
@@ -142,4 +142,4 @@ const Registration kRegistered{{.info = kInfo,
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::pin_memory

@@ -12,7 +12,7 @@
 #include "source/rules/placement/common/device_text.h"
 #include "source/semantics/literals.h"
 
-namespace torchport::rules {
+namespace torchport::rules::cuda_api {
 
 namespace {
 
@@ -292,4 +292,4 @@ const Registration kRegistered{
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::cuda_api

@@ -14,7 +14,7 @@
 #include "source/semantics/cuda_flags.h"
 #include "source/semantics/guards.h"
 
-namespace torchport::rules {
+namespace torchport::rules::cuda_call {
 
 namespace {
 
@@ -237,4 +237,4 @@ const Registration kRegistered{{.info = kInfo,
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::cuda_call

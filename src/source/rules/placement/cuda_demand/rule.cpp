@@ -9,7 +9,7 @@
 #include "source/rules/statements.h"
 #include "source/semantics/guards.h"
 
-namespace torchport::rules {
+namespace torchport::rules::cuda_demand {
 
 namespace {
 
@@ -99,4 +99,4 @@ const Registration kRegistered{{.info = kInfo,
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::cuda_demand

@@ -17,7 +17,7 @@
 #include "source/semantics/guards.h"
 #include "source/semantics/literals.h"
 
-namespace torchport::rules {
+namespace torchport::rules::cuda_only_availability {
 
 namespace {
 
@@ -338,4 +338,4 @@ const Registration kRegistered{{.info = kInfo,
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::cuda_only_availability

@@ -6,7 +6,7 @@
 #include "source/rules/placement/common/other_kinds.h"
 #include "source/semantics/literals.h"
 
-namespace torchport::rules {
+namespace torchport::rules::cuda_only_branch {
 
 namespace {
 
@@ -92,4 +92,4 @@ const Registration kRegistered{{.info = kInfo,
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::cuda_only_branch

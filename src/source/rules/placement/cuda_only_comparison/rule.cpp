@@ -10,7 +10,7 @@
 #include "source/rules/statements.h"
 #include "source/rules/tensors.h"
 
-namespace torchport::rules {
+namespace torchport::rules::cuda_only_comparison {
 
 namespace {
 
@@ -246,4 +246,4 @@ const Registration kRegistered{{.info = kInfo,
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::cuda_only_comparison

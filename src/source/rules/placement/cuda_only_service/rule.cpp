@@ -12,7 +12,7 @@
 #include "source/rules/tensors.h"
 #include "source/semantics/guards.h"
 
-namespace torchport::rules {
+namespace torchport::rules::cuda_only_service {
 
 namespace {
 
@@ -217,4 +217,4 @@ const Registration kRegistered{
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::cuda_only_service

@@ -9,7 +9,7 @@
 #include "source/rules/strict.h"
 #include "source/semantics/guards.h"
 
-namespace torchport::rules {
+namespace torchport::rules::cuda_only_test {
 
 namespace {
 
@@ -102,4 +102,4 @@ const Registration kRegistered{{.info = kInfo,
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::cuda_only_test

@@ -11,7 +11,7 @@
 #include "source/rules/placement/common/device_text.h"
 #include "source/semantics/guards.h"
 
-namespace torchport::rules {
+namespace torchport::rules::cuda_tensor_type {
 
 namespace {
 
@@ -199,4 +199,4 @@ const Registration kRegistered{{.info = kInfo,
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::cuda_tensor_type

@@ -13,7 +13,7 @@
 #include "source/rules/placement/common/literal_use.h"
 #include "source/semantics/guards.h"
 
-namespace torchport::rules {
+namespace torchport::rules::device_default {
 
 namespace {
 
@@ -299,4 +299,4 @@ const Registration kRegistered{
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::device_default

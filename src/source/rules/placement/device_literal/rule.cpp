@@ -16,7 +16,7 @@
 #include "source/rules/placement/common/string_use.h"
 #include "source/semantics/guards.h"
 
-namespace torchport::rules {
+namespace torchport::rules::device_literal {
 
 namespace {
 
@@ -251,4 +251,4 @@ const Registration kRegistered{{.info = kInfo,
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::device_literal

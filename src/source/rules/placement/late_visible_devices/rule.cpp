@@ -10,7 +10,7 @@
 #include "source/rules/edits.h"
 #include "source/semantics/visible_devices.h"
 
-namespace torchport::rules {
+namespace torchport::rules::late_visible_devices {
 
 namespace {
 
@@ -129,4 +129,4 @@ const Registration kRegistered{{.info = kInfo,
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::late_visible_devices

@@ -6,7 +6,7 @@
 #include "source/rules/edits.h"
 #include "source/semantics/guards.h"
 
-namespace torchport::rules {
+namespace torchport::rules::uncalled_test {
 
 namespace {
 
@@ -67,4 +67,4 @@ const Registration kRegistered{{.info = kInfo,
 
 }  // namespace
 
-}  // namespace torchport::rules
+}  // namespace torchport::rules::uncalled_test
