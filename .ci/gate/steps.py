@@ -77,6 +77,11 @@ def tests(tree: Tree, found: Selection) -> tuple[bool, str]:
     ), f"{len(found.modules)} test modules can be affected"
 
 
+def runtime_in_turn(tree: Tree, found: Selection) -> tuple[bool, str]:
+    used = next((f for f in found.layers if f.startswith(("src/runtime", "src/bindings"))), "")
+    return bool(used), f"the libraries for torch contain {used}"
+
+
 def test_vsix(tree: Tree, found: Selection) -> tuple[bool, str]:
     if found.below("editors/"):
         return True, "editors/ is changed"
@@ -97,6 +102,7 @@ STEPS: list[tuple[str, Need, str]] = [
     ("make fuzz FUZZ_RUNS=4000", fuzz, "the fuzzers contain nothing of it"),
     ("make tsan", tsan, ""),
     ("make test", tests, "no test drives or names what is changed"),
+    ("make runtime-in-turn", runtime_in_turn, "the libraries for torch contain nothing of it"),
     ("make test-vsix", test_vsix, "neither the extension nor the language server is changed"),
 ]
 # These read the lists of the folder that ONLY names.

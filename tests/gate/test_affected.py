@@ -131,7 +131,7 @@ def test_a_small_tree(small: Tree, path: str, run: str, unit_tests: str, modules
         assert found.everything == f"nobody knows what {path} affects"
         return
     assert not found.everything
-    assert ran - {"setup", "build", "format-check"} == set(run.split())
+    assert ran - {"setup", "build", "format-check", "runtime-in-turn"} == set(run.split())
     assert ("build" in ran) == bool(run)
     assert {folder_of(module) for module in found.modules} == set(modules.split())
     assert lists(small, found)["unit-tests"] == unit_tests.split()
@@ -155,12 +155,12 @@ CPP = {"format-check", "build", "clang-tidy", "asan"}
 @pytest.mark.parametrize(
     ("path", "folders", "without", "run", "skipped"),
     [
-        ("src/source/rules/placement/cuda_call/rule.cpp", SOURCE, TORCH, CPP | {"fuzz", "test-vsix"}, {"tsan", "lint-python"}),
+        ("src/source/rules/placement/cuda_call/rule.cpp", SOURCE, TORCH, CPP | {"fuzz", "test-vsix"}, {"tsan", "lint-python", "runtime-in-turn"}),
         ("src/source/rules/placement/cuda_call/page.md", SOURCE, TORCH, {"asan", "test"}, {"tsan", "clang-tidy"}),
         ("src/source/server/server.cpp", {"server"}, TORCH, CPP | {"tsan", "test-vsix"}, set()),
         ("src/source/syntax/syntax_tree.h", SOURCE, TORCH, CPP - {"clang-tidy"} | {"fuzz"}, {"lint-python"}),
         ("src/base/files.h", SOURCE | TORCH | {"host"}, {"suites"}, {"asan", "tsan", "fuzz", "test"}, {"lint-python"}),
-        ("src/runtime/virtual/core/pinned.cpp", TORCH, {"server", "ecosystem", "host"}, CPP | {"tsan"}, {"fuzz", "test-vsix"}),
+        ("src/runtime/virtual/core/pinned.cpp", TORCH, {"server", "ecosystem", "host"}, CPP | {"tsan", "runtime-in-turn"}, {"fuzz", "test-vsix"}),
         ("src/runtime/checkpoint/zip.cpp", TORCH | {"cli", "hostile"}, {"server"}, {"asan", "fuzz"}, {"test-vsix"}),
         ("src/cuda/ptx/translate.cpp", {"cuda", "virtual", "extensions"}, {"server", "place", "deploy"}, {"asan"}, {"fuzz"}),
         ("src/source/rules/bindable_test.cpp", {"gate"}, SOURCE | TORCH, CPP, {"fuzz", "tsan"}),

@@ -181,8 +181,9 @@ class Controller:
         self.waiting.start()
         return self.scheduler
 
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        if self.config.option.record_durations and self.scheduler is not None:
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        is_whole = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+        if is_whole and self.config.option.record_durations and self.scheduler is not None:
             record(self.path, self.config.rootpath, self.scheduler.seconds)
 
     def pytest_unconfigure(self) -> None:

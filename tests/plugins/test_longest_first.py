@@ -104,6 +104,11 @@ def test_seconds_are_recorded(project) -> None:
         "-n", "1", "--dist", "loadfile", "--record-durations"
     ).assert_outcomes(passed=3)
     rows = json.loads(path.read_text())
+    before = path.read_text()
+    project.makepyfile(test_c="def test_a(): assert 0\ndef test_b(): pass\n")
+    done = project.runpytest_subprocess("-n", "1", "--record-durations", "-x")
+    assert done.ret == pytest.ExitCode.INTERRUPTED
+    assert path.read_text() == before, "a run that was interrupted says nothing"
     assert list(rows) == ["conftest.py", "test_a.py", "test_b.py"]
     assert (
         0.4 <= rows["test_a.py"] < 2 and 0.1 <= rows["test_b.py"] < 1 and rows["conftest.py"] == 5
