@@ -140,6 +140,15 @@ def test_what_a_process_leaves_is_done_by_another_one(stage: Stage) -> None:
     assert simulation.order()[-3:] == ["c::3", "c::4", "c::5"]
 
 
+@pytest.mark.parametrize("processes", [1, 2, 3])
+def test_a_stage_of_single_tests(processes: int) -> None:
+    """What is split: a process holds one such test, and another unit, until the stage before it ends."""
+    single = [Unit("b", beside("x"), [f"b::{n}"]) for n in range(40)]
+    some = [*units(BESIDE_ANY, a=20, c=7), *single, *units(BESIDE_NONE, d=1)]
+    ran = simulate(some, {"a": 4, "b": 8, "c": 3}, processes)
+    assert len(ran.order()) == 68 and ran.order()[-1] == "d::0"
+
+
 def test_a_process_that_waits_for_its_stage_runs_nothing() -> None:
     queue = WorkQueue([*units(BESIDE_ANY, a=3), *units(BESIDE_NONE, b=2)], {})
     for name in (0, 1):

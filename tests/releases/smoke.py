@@ -6,7 +6,7 @@ Four kinds of environment, each with nothing of the checkout's:
 
     no torch          what needs none answers, and what needs one says that it is missing
     another Python    the same, with a Python that is not the checkout's: --other-python, else the newest
-                      one on PATH; else that of Debian 13 in a root (tests/systems), as root
+                      one on PATH or of pyenv; else that of Debian 13 in a root (tests/systems), as root
     RELEASE...        libraries are found, a CUDA program runs and is proved, a network trains with the
                       losses of the CPU; without RELEASE: the oldest one, the checkout's and the newest
 
@@ -43,9 +43,9 @@ WITHOUT_TORCH: Steps = [
     (["explain", "TP101"], 0, "cuda"),
     (["rules"], 0, "TP101"),
     (["doctor", "--json"], 0, "{"),
-    (["build-plan"], 0, ""),
-    (["run", "legacy.py"], 2, "torch"),
-    (["doctor", "--self"], 1, "torch"),
+    (["build-plan"], 1, "torch was not found"),
+    (["verify", "net:make"], 2, "has no torch"),
+    (["doctor", "--self"], 1, "has no torch"),
 ]
 
 
@@ -63,12 +63,20 @@ def default_releases() -> list[str]:
 
 
 def another_python() -> Path | None:
-    """The newest Python on PATH whose version is not the checkout's."""
+    """The newest Python on PATH, or among pyenv's, whose version is not the checkout's."""
     own = environments.minor_of(Path(sys.executable))
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     for minor in PYTHONS:
-        found = shutil.which(f"python{minor}")
-        if found and minor != own and environments.minor_of(Path(found)) == minor:
-            return Path(found)
+        if minor == own:
+            continue
+        on_path = shutil.which(f"python{minor}")
+        found = [Path(on_path)] if on_path else []
+        found += sorted(pyenv.glob(f"versions/{minor}.*/bin/python{minor}"))
+        for python in found:
+            # pyenv has a program of each name on PATH, which fails if the version is not chosen.
+            answer = subprocess.run([python, "-c", ""], capture_output=True, check=False)
+            if answer.returncode == 0:
+                return python
     return None
 
 
