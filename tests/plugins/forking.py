@@ -30,7 +30,7 @@ import pytest
 
 SWITCH = "TORCHPORT_TESTS_FORK"
 FOLDER = "TORCHPORT_TESTS_SERVERS"  # where a session's servers are
-MOST = 6  # servers; each holds about 0.2 GB of its own
+MOST = 12  # servers; each holds about 0.2 GB of its own
 
 # What the interpreter, torch, its libraries and torchport read once, at their start.
 STARTS = (
