@@ -9,6 +9,7 @@ What one unit spends its time on, the compiler says: -ftime-report (g++), -ftime
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -18,10 +19,16 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def steps(build: Path) -> dict[str, float]:
     """The seconds of each step, by what it made."""
+    log = (build / ".ninja_log").read_text()
+    listed = subprocess.run(
+        ["ninja", "-C", build, "-t", "targets", "all"], capture_output=True, text=True, check=True
+    ).stdout
+    made_today = {line.rpartition(": ")[0] for line in listed.splitlines()}
     took: dict[str, float] = {}
-    for line in (build / ".ninja_log").read_text().splitlines()[1:]:
+    for line in log.splitlines()[1:]:
         begin, end, _, made, _ = line.split("\t")
-        took[made] = (int(end) - int(begin)) / 1000
+        if made in made_today:  # the log also has what an older state of the project made
+            took[made] = (int(end) - int(begin)) / 1000
     return took
 
 

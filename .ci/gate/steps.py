@@ -96,6 +96,7 @@ STEPS: list[tuple[str, Need, str]] = [
     ("make setup", always, ""),
     ("make format-check", format_check, "no C++ file is changed"),
     ("make lint-python", lint_python, "no Python file is changed"),
+    ("make check-releases", runtime_in_turn, "the libraries for torch contain nothing of it"),
     ("make build", build, "nothing that runs is changed"),
     ("make clang-tidy", clang_tidy, "no C++ source reads what is changed"),
     ("make asan", asan, "no layer is changed"),

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import hostile_pickles
+import measured_process
 import pytest
 from hostile_file import CPU_SECONDS, PEAK_MB
 from hostile_pickles import PICKLES
@@ -33,13 +34,10 @@ def inspected(path: Path) -> tuple[int, str, float, float]:
     """The exit code, what was said, seconds of CPU, and the peak of memory in MB."""
     with (path.parent / "out").open("w+b") as out:
         words = ["timeout", "-s", "KILL", "40", TORCHPORT, "inspect", path]
-        process = subprocess.Popen(words, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+        done = measured_process.run(words, out=out, err=out)
         out.seek(0)
         said = out.read().decode(errors="replace")
-    cpu = usage.ru_utime + usage.ru_stime
-    return process.returncode, said, cpu, usage.ru_maxrss / 1024
+    return done.returncode, said, done.cpu, done.peak_mb
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +64,7 @@ def test_inspect_ends_in_bounds(name, legacy, files):
 def test_load_ends_in_bounds(files):
     pytest.importorskip("torch")
     paths = {name: files / f"{name}.pt" for name in PICKLES}
-    words = [sys.executable, "-c", LOADS, *map(str, paths.values())]
+    words = measured_process.apart([sys.executable, "-c", LOADS, *paths.values()])
     done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     results, peak = json.loads(done.stdout)
@@ -83,7 +81,7 @@ def test_tensors_that_unpack_to_gigabytes_are_not_unpacked(files):
     assert path.stat().st_size < 10 << 20
     code, said, _, peak = inspected(path)
     assert code == 1 and "unpacks to 3.0 GiB" in said and peak < PEAK_MB, said
-    words = [sys.executable, "-c", LOADS, str(path)]
+    words = measured_process.apart([sys.executable, "-c", LOADS, path])
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     results, peak = json.loads(done.stdout)

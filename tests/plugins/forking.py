@@ -84,7 +84,7 @@ def own_command(words: Sequence[str]) -> list[str]:
 
 def can_run(program: Sequence[str]) -> bool:
     """Whether a fork can be this program; one that sets up devices does so before it imports torch."""
-    if "--devices" in program:
+    if any(word.startswith("--device") for word in program):
         return False
     if program[:1] in (["-m"], ["-c"]):
         return len(program) > 1

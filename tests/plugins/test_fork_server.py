@@ -269,6 +269,7 @@ def test_what_is_read_at_the_start_has_another_server(run, session) -> None:
         (["-O", "-c", "pass"], {}),
         (["-W", "error", "-c", "pass"], {}),
         (["-m", "torchport.observe.command", "--devices", "cuda:1"], {}),
+        (["-m", "torchport.observe.command", "zoo:masked", "--device", "cuda"], {}),
         (["-"], {}),
         ([], {}),
     ],

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+import measured_process
 
 # The ordinary file, and the lines that begin hostile ones: each has one finding.
 TIE = "import torch\n\nmodel = torch.nn.Linear(2, 2).cuda()\n"
@@ -41,21 +42,16 @@ def measured(torchport, *words: object) -> Run:
     out, err = torchport.folder.parent / "out", torchport.folder.parent / "err"
     start = time.monotonic()
     with out.open("wb") as stdout, err.open("wb") as stderr:
-        process = subprocess.Popen(
-            ["timeout", "-s", "KILL", "40", torchport.program, *map(str, words)],
+        done = measured_process.run(
+            ["timeout", "-s", "KILL", "40", torchport.program, *words],
             cwd=torchport.folder,
             env=torchport.env,
-            stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=stderr,
+            out=stdout,
+            err=stderr,
         )
-        _, status, usage = os.wait4(process.pid, 0)
     wall = time.monotonic() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
     text = [path.read_text(encoding="utf-8", errors="replace") for path in (out, err)]
-    return Run(
-        process.returncode, *text, wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
-    )
+    return Run(done.returncode, *text, wall, done.cpu, done.peak_mb)
 
 
 def note(name: str, command: str, run: Run) -> None:

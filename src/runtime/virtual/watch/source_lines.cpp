@@ -77,7 +77,7 @@ class Lines {
 };
 
 // Never destroyed: another thread may be using it.
-std::atomic<Lines*> lines{nullptr};
+std::atomic<Lines*> shared_lines{nullptr};
 std::atomic<bool> started{false};
 
 TORCH_LIBRARY_FRAGMENT(torchport, library) {
@@ -91,7 +91,7 @@ TORCH_LIBRARY_FRAGMENT(torchport, library) {
 void start_source_lines(std::vector<std::string> passed_over) {
   const auto& python = python_frames::of_this_process();
   TORCH_CHECK(python.has_value(), "torchport: ", python.error().message);
-  if (lines == nullptr) lines = new Lines(*python, std::move(passed_over));
+  if (shared_lines == nullptr) shared_lines = new Lines(*python, std::move(passed_over));
   started = true;
 }
 
@@ -100,15 +100,15 @@ void stop_source_lines() {
 }
 
 std::int64_t source_line() {
-  return started ? lines.load()->here() : 0;
+  return started ? shared_lines.load()->here() : 0;
 }
 
 std::string source_place() {
-  return started ? lines.load()->text_here() : std::string();
+  return started ? shared_lines.load()->text_here() : std::string();
 }
 
 std::vector<std::string> source_lines() {
-  Lines* all = lines;
+  Lines* all = shared_lines;
   return all == nullptr ? std::vector<std::string>{} : all->names();
 }
 
