@@ -103,10 +103,9 @@ Tensor reduced(const Tensors& inputs, std::int64_t op) {
       return at::prod(all, 0, false, all.scalar_type());
     case 2:
       return at::amax(all, 0);
-    case 3:
-      return at::amin(all, 0);
     default:
-      TORCH_CHECK(false, "NCCL Error 4: invalid argument (run with NCCL_DEBUG=WARN for details)");
+      TORCH_CHECK(op == 3, "NCCL Error 4: invalid argument (run with NCCL_DEBUG=WARN for details)");
+      return at::amin(all, 0);
   }
 }
 
