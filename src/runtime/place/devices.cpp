@@ -75,10 +75,10 @@ std::size_t free_memory(c10::Device device) {
   std::ifstream file("/proc/meminfo");
   std::string word;
   std::size_t kibibytes = 0;
-  while (file >> word) {
-    if (word == "MemAvailable:" && file >> kibibytes) return kibibytes * 1024;
+  while (word != "MemAvailable:" && file >> word) {
   }
-  TORCH_CHECK(false, "torchport: /proc/meminfo does not say what memory is available");
+  TORCH_CHECK(file >> kibibytes, "torchport: /proc/meminfo does not say what memory is available");
+  return kibibytes * 1024;
 }
 
 }  // namespace torchport
