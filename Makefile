@@ -323,11 +323,14 @@ own_release := $(shell sed -n 's/^torch==//p' deps/torch.txt)
 runtimes: compile ## build the libraries for every supported release of torch (0.2 GB each to fetch, 11 MB are kept)
 	@for release in $(filter-out $(own_release),$(releases)); do $(MAKE) runtime-$$release; done
 
+# Configures the libraries for a release: $(call configure_release,RELEASE,FOLDER[,OPTIONS])
+configure_release = $(py) deps/fetch_torch.py $(1) build/torches/$(1); \
+  [ -f $(2)/build.ninja ] || cmake -S . -B $(2) -G Ninja -DCMAKE_BUILD_TYPE=Release \
+  -DBUILD_TESTING=OFF -DTORCHPORT_TORCH=ON -DTORCHPORT_TORCH_ROOT=$(abspath build/torches)/$(1)/torch \
+  -DPython3_EXECUTABLE=$(abspath $(py)) $(3)
+
 runtime-%: compile
-	@$(py) deps/fetch_torch.py $* build/torches/$*
-	@[ -f build/runtimes/$*/build.ninja ] || cmake -S . -B build/runtimes/$* -G Ninja \
-	  -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF -DTORCHPORT_TORCH=ON \
-	  -DTORCHPORT_TORCH_ROOT=$(abspath build/torches/$*/torch) -DPython3_EXECUTABLE=$(abspath $(py))
+	@$(call configure_release,$*,build/runtimes/$*)
 	@deps/progress.py cmake --build build/runtimes/$* --target torchport_runtime -j $(JOBS)
 	@cmake --install build/runtimes/$* --component runtime --prefix python >/dev/null
 
@@ -336,12 +339,8 @@ runtime-%: compile
 .PHONY: runtime-in-turn
 runtime-in-turn: apt-build $(parser_stamp) $(venv_stamp) ## compile the libraries for one further release of torch, another one for each commit
 	@release=$$($(py) deps/release_in_turn.py $(TURN)); folder=build/in-turn/$$release; \
-	$(py) deps/fetch_torch.py $$release build/torches/$$release; \
-	[ -f $$folder/build.ninja ] || cmake -S . -B $$folder -G Ninja \
-	  -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE="-O0 -DNDEBUG" -DBUILD_TESTING=OFF \
-	  -DTORCHPORT_TORCH=ON \
-	  -DTORCHPORT_TORCH_ROOT=$(abspath build/torches)/$$release/torch -DPython3_EXECUTABLE=$(abspath $(py)); \
-	cmake --build $$folder --target torchport_runtime -j $(JOBS)
+	$(call configure_release,$$release,$$folder,-DCMAKE_CXX_FLAGS_RELEASE="-O0 -DNDEBUG"); \
+	deps/progress.py cmake --build $$folder --target torchport_runtime -j $(JOBS)
 
 .PHONY: wheel
 wheel: runtimes ## build the wheel for every supported release of torch, into dist/
@@ -363,7 +362,7 @@ vscode-bundle: compile $(vscode_stamp)
 	@cd editors/vscode && npm run --silent bundle -- --log-level=warning
 	@install -D build/release/bin/torchport editors/vscode/bundled/bin/torchport
 
-# The program and its libraries; the unit tests take as long again, so only what runs them waits for them.
+# The program and its libraries. Only what runs the unit tests waits for them.
 .PHONY: compile compile-tests
 compile compile-tests: apt-build $(parser_stamp) $(preset_stamp) $(torch_stamp)
 	@[ -f build/release/build.ninja ] || cmake --preset release

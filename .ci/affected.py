@@ -6,10 +6,12 @@
                                        is written into FOLDER, one name a line: unit-tests, thread-tests,
                                        modules, sources
     .ci/affected.py --paths PATH...    the same for these changed paths, without asking git
+    .ci/affected.py --passed           keeps that this commit passed here: `.ci/run` says so at its end
 
 The change is what differs from the commit that passed before: TORCHPORT_GATE_BASE names it, or what GitHub
-and GitLab say about a pull request. Without it, with TORCHPORT_GATE=all, and wherever this script does not
-know what a file affects, everything runs.
+and GitLab say about a pull request, or it is the last one that passed on this machine in the last 7 days
+(TORCHPORT_GATE_CACHE, ~/.cache/torchport/gate). Without any, with TORCHPORT_GATE=all, and wherever this script
+does not know what a file affects, everything runs.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gate.changes import Changes, changes
+from gate.changes import Changes, changes, note_pass
 from gate.selection import Selection, Tree, select
 from gate.steps import lists, steps
 
@@ -58,7 +60,11 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--steps", type=Path, metavar="FOLDER", help="print commands, write lists")
     parser.add_argument("--paths", nargs="*", metavar="PATH", help="the changed paths")
+    parser.add_argument("--passed", action="store_true", help="keep that this commit passed here")
     options = parser.parse_args(words)
+    if options.passed:
+        print(note_pass(ROOT, os.environ))
+        return 0
     changed = changes(ROOT, os.environ) if options.paths is None else Changes(options.paths)
     tree = Tree(ROOT, files_of(ROOT))
     found = select(tree, changed)

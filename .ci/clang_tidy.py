@@ -3,7 +3,7 @@
 
 A unit has changed if it, a header of this project that it includes, or .clang-tidy has. The
 dependency log of build/release says which headers those are. So a first run is slow, and others are
-not.
+not, in other clones, too: what passed is kept in TORCHPORT_TIDY_CACHE (~/.cache/torchport/clang-tidy).
 
 Most of the time goes into reading headers. Therefore the units are those of a build that joins the
 sources of a layer, and is only configured. Its precompiled headers are left out: they are of another
@@ -13,6 +13,7 @@ compiler.
 import argparse
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -24,6 +25,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = tuple(f"{ROOT / name}/" for name in ("src", "tests", "bench", "fuzz"))
 BUILT = ROOT / "build" / "release"
+# What is not of this project, and is read: the tool and torch.
+PINNED = (ROOT / "deps" / "linters.lock", ROOT / "deps" / "torch.txt")
+KEPT_DAYS = 30
 CLANG_TIDY = ROOT / "build" / "linters" / "bin" / "clang-tidy"
 # The commands are those of g++, whose warnings clang does not all know.
 EXTRA = ["--extra-arg=-Wno-unknown-warning-option", "--extra-arg=-Wno-error"]
@@ -107,11 +111,25 @@ def take_settings(unit: Path, sources: list[Path]) -> None:
 
 
 def fingerprint(sources: list[Path], command: str, headers: list[Path]) -> str:
-    digest = hashlib.sha256(command.encode())
+    own = " ".join([*EXTRA, *JOINED, command.replace(str(ROOT), ".")])
+    digest = hashlib.sha256(own.encode())
     settings = {ROOT / ".clang-tidy", *map(settings_of, sources)}
-    for path in [*sorted(settings), *sources, *sorted(set(headers))]:
+    for path in [*PINNED, *sorted(settings), *sources, *sorted(set(headers))]:
+        digest.update(str(path.relative_to(ROOT)).encode())
         digest.update(path.read_bytes() if path.is_file() else b"")
     return digest.hexdigest()
+
+
+def kept_marks() -> Path:
+    """The folder with a mark for each unit that has passed, less those that nobody asked for lately."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(os.environ.get("TORCHPORT_TIDY_CACHE") or Path(cache, "torchport", "clang-tidy"))
+    folder.mkdir(parents=True, exist_ok=True)
+    oldest = time.time() - KEPT_DAYS * 24 * 3600
+    for mark in folder.iterdir():
+        if mark.stat().st_mtime < oldest:
+            mark.unlink(missing_ok=True)
+    return folder
 
 
 def without_precompiled(units: list[dict[str, str]], folder: Path) -> None:
@@ -139,8 +157,7 @@ def main() -> int:
     build = ROOT / "build" / "clang-tidy"
     generate(build)
     headers = headers_of_sources()
-    passed = ROOT / "build" / ".stamps" / "clang-tidy"
-    passed.mkdir(parents=True, exist_ok=True)
+    passed = kept_marks()
     units = json.loads((build / "compile_commands.json").read_text())
     commands = build / "commands"
     without_precompiled(units, commands)
@@ -154,7 +171,9 @@ def main() -> int:
                 take_settings(Path(unit["file"]), sources)
             included = [header for source in sources for header in headers.get(source, [])]
             mark = passed / fingerprint(sources, unit["command"], included)
-            if not mark.exists():
+            if mark.exists():
+                mark.touch()
+            else:
                 pending.append((Path(unit["file"]), mark))
     # The largest first, so that the last one does not run alone.
     pending.sort(key=lambda unit: -len(sources_of(unit[0])))

@@ -90,18 +90,14 @@ endfunction()
 # The second option is for ccache.
 set(TORCHPORT_PRECOMPILED_OPTIONS -fPIC $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 
-# Most headers take longer to read than a file of this project, so up to SOURCES files (by default 16)
+# Most headers take longer to read than a file of this project, so up to 16 files
 # of a target are one unit. Names in one target are unique for this, also in unnamed namespaces; files
 # that are made by copying one, as rules are, have a namespace of their own. A developer who changes
 # one file often switches it off: cmake --preset release -DTORCHPORT_JOIN_SOURCES=OFF
 option(TORCHPORT_JOIN_SOURCES "Compile the sources of a layer many at a time" ON)
 function(torchport_join_sources target)
-  cmake_parse_arguments(ARG "" "SOURCES" "" ${ARGN})
-  if(NOT ARG_SOURCES)
-    set(ARG_SOURCES 16)
-  endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${TORCHPORT_JOIN_SOURCES}
-    UNITY_BUILD_BATCH_SIZE ${ARG_SOURCES})
+    UNITY_BUILD_BATCH_SIZE 16)
 endfunction()
 
 # What many files without torch include.

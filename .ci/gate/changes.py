@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gate import passed
+
 
 @dataclass
 class Changes:
@@ -23,15 +25,16 @@ def git(root: Path, *words: str) -> str | None:
 
 
 def base_of(environment: Mapping[str, str]) -> str:
-    """The commit that passed before, as the person or the service that runs the gate names it. A branch
-    that lies about is not believed: nobody knows whether it passed."""
+    """The commit that passed before, as the person or the service that runs the gate names it, or the gate
+    itself when it passed on this machine. A branch that lies about is not believed: nobody knows whether it
+    passed."""
     if base := environment.get("TORCHPORT_GATE_BASE"):
         return base
     if base := environment.get("CI_MERGE_REQUEST_DIFF_BASE_SHA"):  # GitLab
         return base
     if branch := environment.get("GITHUB_BASE_REF"):  # GitHub, for a pull request
         return f"origin/{branch}"
-    return ""
+    return passed.last(environment)
 
 
 def changes(root: Path, environment: Mapping[str, str]) -> Changes:
@@ -55,3 +58,13 @@ def changes(root: Path, environment: Mapping[str, str]) -> Changes:
     if differ is None or new is None:
         return Changes(unknown=f"git cannot compare this folder with {base}")
     return Changes(sorted({path for path in (differ + new).split("\0") if path}))
+
+
+def note_pass(root: Path, environment: Mapping[str, str]) -> str:
+    """Keeps that the folder's commit has passed, unless the folder differs from it. Says what it did."""
+    commit = git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    differ = git(root, "status", "--porcelain")
+    if commit is None or differ is None or differ.strip():
+        return "the folder is no commit, so that nothing is kept of this pass"
+    passed.note(environment, commit.strip())
+    return f"the next run here compares with {commit.strip()[:8]}; all runs with TORCHPORT_GATE=all"

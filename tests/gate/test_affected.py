@@ -9,7 +9,8 @@ from pathlib import Path
 
 import affected
 import pytest
-from gate.changes import Changes, changes
+from gate import passed
+from gate.changes import Changes, changes, note_pass
 from gate.driven import DRIVEN, MODULES
 from gate.modules import folder_of
 from gate.selection import Selection, Tree, select
@@ -328,7 +329,45 @@ def test_what_differs_from_what_passed(clone: Callable[..., str], tmp_path: Path
 def test_everything_runs_where_nothing_is_known(
     clone: Callable[..., str], tmp_path: Path, environment: dict[str, str], reason: str
 ) -> None:
-    assert reason in changes(tmp_path, environment).unknown
+    nowhere = {"TORCHPORT_GATE_CACHE": str(tmp_path / "nothing")}
+    assert reason in changes(tmp_path, environment | nowhere).unknown
+
+
+@pytest.fixture
+def kept(clone: Callable[..., str], tmp_path: Path) -> dict[str, str]:
+    """The environment after the gate passed in the clone."""
+    environment = {"TORCHPORT_GATE_CACHE": str(tmp_path.parent / f"{tmp_path.name} cache")}
+    assert changes(tmp_path, environment).unknown
+    assert clone("rev-parse", "HEAD").strip()[:8] in note_pass(tmp_path, environment)
+    return environment
+
+
+def test_what_passed_here_is_compared_with(
+    clone: Callable[..., str], tmp_path: Path, kept: dict[str, str]
+) -> None:
+    assert changes(tmp_path, kept) == Changes([])
+    (tmp_path / "changed").write_text("not committed\n")
+    assert changes(tmp_path, kept) == Changes(["changed"])
+    assert "nothing is kept" in note_pass(tmp_path, kept)
+    clone("commit", "-qam", "second")
+    assert changes(tmp_path, kept) == Changes(["changed"])
+    note_pass(tmp_path, kept)
+    assert changes(tmp_path, kept) == Changes([])
+    assert changes(tmp_path, kept | {"TORCHPORT_GATE": "all"}).unknown
+
+
+def test_a_pass_is_not_believed_for_long_nor_on_another_machine(
+    tmp_path: Path, kept: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = passed.record(kept)
+    for text in ("", "[]", "{", '{"commit": 3}', file.read_text().replace('"time": 1', '"time": ')):
+        before = file.read_text()
+        file.write_text(text)
+        assert changes(tmp_path, kept).unknown, text
+        file.write_text(before)
+    assert not changes(tmp_path, kept).unknown
+    monkeypatch.setattr(passed, "TOOLS", ("true",))
+    assert changes(tmp_path, kept).unknown
 
 
 def test_the_command(

@@ -115,6 +115,7 @@ def test_profiles_that_cannot_be():
         torchport.run_profile("bad")
 
 
+@pytest.mark.own_process
 def test_the_package_alone_imports_no_torch():
     code = (
         "import sys, torchport; from torchport import virtual; torchport.virtual.enabled();"

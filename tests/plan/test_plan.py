@@ -233,6 +233,7 @@ def test_wrong_words(program: Path, words: list[str], said: str) -> None:
     assert said in run.stderr
 
 
+@pytest.mark.own_process  # whether torch is imported
 def test_a_program_that_fails_by_itself(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text(
         "import torch\ntorch.zeros(8).cuda()\nraise SystemExit(7)\n"

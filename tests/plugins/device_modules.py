@@ -109,7 +109,7 @@ class InnerRun:
         if self.is_own_process() or not forking.is_on():
             return forking.own_command([*words, *self.options()])
         env |= self.settings()
-        return forking.command(words, env, modules=("torch", "pytest"))
+        return forking.command(words, env)
 
     def items(self) -> list[DeviceTest]:
         items = self.module.session.items

@@ -31,6 +31,7 @@ def connected(folder, options, words):
             "folder": os.getcwd(),
             "environment": dict(os.environb),
             "umask": umask,
+            "process": os.getpid(),
         }
     )
     streams = b"".join(number.to_bytes(4, sys.byteorder) for number in range(3))
@@ -56,9 +57,9 @@ def note(folder, word):
         file.write(word + "\n")
 
 
-def main():
-    folder, options = sys.argv[1], int(sys.argv[2])
-    words = sys.argv[3:]
+def become(folder, words, options):
+    """Asks the server to run the words, of which the first are options, and ends as the program does.
+    Returns if there is no server, or it refuses."""
     signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
     try:
         server = connected(folder, words[:options], words[options:])
@@ -68,7 +69,7 @@ def main():
     if process is None:
         note(folder, "refused")
         signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
-        os.execv(sys.executable, [sys.executable, *words])
+        return
     note(folder, "forked")
     for number in PASSED_ON:
         signal.signal(number, lambda number, _: os.kill(process, number))
@@ -88,4 +89,6 @@ def main():
     os._exit(status)
 
 
-main()
+if __name__ == "__main__":
+    become(sys.argv[1], sys.argv[3:], int(sys.argv[2]))
+    os.execv(sys.executable, [sys.executable, *sys.argv[3:]])

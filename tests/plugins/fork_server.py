@@ -1,6 +1,6 @@
 """A process that has imported torch, and of which programs are forks. `forking` starts it.
 
-    python [-W ignore] fork_server.py FOLDER SESSION MODULE...
+    python fork_server.py FOLDER SESSION MODULE...
 
 A start of Python with torch takes seconds, and a fork of this process takes milliseconds. It imports the
 modules, runs nothing of theirs, and waits at FOLDER/socket until the process SESSION has ended. A request
@@ -17,6 +17,7 @@ import contextlib
 import gc
 import importlib
 import importlib.machinery
+import io
 import marshal
 import multiprocessing.process
 import os
@@ -28,19 +29,28 @@ import struct
 import sys
 import threading
 import types
+import warnings
 from pathlib import Path
 from typing import Any
 
+# What the first optimizer, and the first torch.compile, import: a second and a half each.
+AFTER_TORCH = ("torch._dynamo", "torch._inductor.compile_fx")
+FIRST_FILTERS = len(warnings.filters)
 NUMBER = struct.Struct("<i")
 Request = dict[str, Any]
 
 
 def import_all(modules: list[str]) -> None:
-    for name in modules:
+    if os.environ.get("TORCHPORT_VIRTUAL"):  # a report, a plan: each fork begins its own
+        loading = importlib.import_module("torchport.virtual._loading")
+        begin, loading.begin_what_is_asked = loading.begin_what_is_asked, lambda torch: None
+    for name in [*modules, *(AFTER_TORCH if "torch" in modules else ())]:
         importlib.import_module(name)
     if "pytest" in modules:
         for name in importlib.import_module("_pytest.config").default_plugins:
             importlib.import_module(f"_pytest.{name}")
+    if os.environ.get("TORCHPORT_VIRTUAL"):
+        loading.begin_what_is_asked = begin
 
 
 def threads() -> int:
@@ -166,6 +176,13 @@ def receive(client: socket.socket) -> Request | None:
     return {**marshal.loads(body), "streams": descriptors}
 
 
+def unbuffered(stream: io.TextIOWrapper) -> io.TextIOWrapper:
+    raw = io.FileIO(stream.fileno(), "w", closefd=False)
+    made = io.TextIOWrapper(raw, stream.encoding, stream.errors, "\n", write_through=True)  # type: ignore[arg-type]
+    made.mode = "w"  # type: ignore[misc]
+    return made
+
+
 def prepare(request: Request) -> None:
     """Gives a fork what a process gets from the one that starts it, and what Python makes of it."""
     os.setsid()
@@ -173,6 +190,14 @@ def prepare(request: Request) -> None:
         os.dup2(descriptor, number)
     for descriptor in request["streams"]:
         os.close(descriptor)
+    if "-u" in request["options"]:
+        sys.stdout, sys.stderr = unbuffered(sys.stdout), unbuffered(sys.stderr)
+    if "ignore" in request["options"]:
+        sys.warnoptions[:] = ["ignore"]
+        # Behind the filters of what was imported, before those that Python begins with.
+        place = len(warnings.filters) - FIRST_FILTERS
+        warnings.filters.insert(place, ("ignore", None, Warning, None, 0))  # type: ignore[attr-defined]
+        warnings._filters_mutated()  # type: ignore[attr-defined]
     os.environb.clear()
     os.environb.update(request["environment"])
     os.chdir(request["folder"])
@@ -183,8 +208,15 @@ def prepare(request: Request) -> None:
     # Random numbers that nobody seeds differ from start to start; `random` sees to it by itself.
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()
-    if "torch" in sys.modules:
-        sys.modules["torch"].default_generator.seed()
+    if torch := sys.modules.get("torch"):
+        torch.default_generator.seed()
+        threads = int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
+        if threads != torch.get_num_threads():
+            torch.set_num_threads(threads)
+    if os.environ.get("TORCHPORT_REPORT_PID") == str(request["process"]):
+        os.environ["TORCHPORT_REPORT_PID"] = str(os.getpid())
+    if "torchport.virtual._loading" in sys.modules:
+        sys.modules["torchport.virtual._loading"].begin_what_is_asked(torch)
 
 
 def main_module(**attributes: Any) -> dict[str, Any]:

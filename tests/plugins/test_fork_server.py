@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import fork_servers
 import forking
 import pytest
 from python_process import run_python
@@ -86,9 +87,10 @@ def session(tmp_path_factory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     (folder / "session").write_text(str(os.getpid()))
     monkeypatch.setenv(forking.FOLDER, str(folder))
     monkeypatch.delenv(forking.SWITCH, raising=False)
+    monkeypatch.setattr(fork_servers, "FIRST_IS_OWN", False)
     yield folder
-    for server in forking.servers_by_use(folder):
-        forking.end(server)
+    for server in fork_servers.servers_by_use(str(folder)):
+        fork_servers.end(server)
 
 
 @pytest.fixture
@@ -255,9 +257,9 @@ def test_what_is_read_at_the_start_has_another_server(run, session) -> None:
         command = forking.command(["-c", code], env | more, modules=("json",))
         done = subprocess.run(command, env=env | more, capture_output=True, text=True, check=True)
         assert done.stdout == told + "\n"
-    run("-W", "ignore", "-c", code)
+    run("-W", "ignore", "-u", "-c", code)
     run("-c", code, modules=("json", "random"))
-    assert starts(session).count("server") == 4 and starts(session).count("forked") == 5
+    assert starts(session).count("server") == 3 and starts(session).count("forked") == 5
 
 
 @pytest.mark.parametrize(
@@ -281,11 +283,11 @@ def test_what_a_fork_cannot_have_is_a_new_python(session, words, own) -> None:
 
 
 def test_the_server_not_used_for_longest_ends(run, session, monkeypatch) -> None:
-    monkeypatch.setattr(forking, "MOST", 2)
+    monkeypatch.setattr(fork_servers, "MOST", 2)
     for module in ("json", "random", "json", "shlex", "json", "random"):
         assert run("-c", "print(1)", modules=(module,)).stdout == "1\n"
-    assert len(forking.servers_by_use(session)) == 2
-    assert starts(session).count("server") == 4 and starts(session).count("forked") == 6
+    assert len(fork_servers.servers_by_use(str(session))) == 2
+    assert starts(session).count("server") == 3 and starts(session).count("forked") == 6
 
 
 def test_servers_end_with_the_session(run, session) -> None:
@@ -343,9 +345,11 @@ MODULE = """
 import os, subprocess, sys
 import pytest
 from python_process import run_python
+import fork_servers
 import forking
 
-forking.STARTS = (*forking.STARTS, "NOTHING")
+fork_servers.FIRST_IS_OWN = False
+fork_servers.STARTS = (*fork_servers.STARTS, "NOTHING")
 
 def parent(tmp_path):
     done = run_python("-c", "import os; print(os.getppid())", devices=None, cwd=tmp_path, timeout=60, check=True)
@@ -370,11 +374,11 @@ def test_tests_say_that_they_need_a_process_of_their_own(
     words = ["-p", "no:xdist", "--strict-markers"]
     done = pytester.runpytest_subprocess(*words)
     done.assert_outcomes(passed=2)
-    done.stdout.fnmatch_lines(["starts of Python by helpers: 1 forks of 1 servers, 1 of their own"])
+    done.stdout.fnmatch_lines(["starts of Python with torch: 1 forks of 1 servers, 1 of their own"])
     done = pytester.runpytest_subprocess("-p", "xdist", "-n", "2", "--dist", "load")
     done.assert_outcomes(passed=2)
-    done.stdout.fnmatch_lines(["starts of Python by helpers: 1 forks of 1 servers, 1 of their own"])
+    done.stdout.fnmatch_lines(["starts of Python with torch: 1 forks of 1 servers, 1 of their own"])
     monkeypatch.setenv(forking.SWITCH, "0")
     done = pytester.runpytest_subprocess(*words)
     done.assert_outcomes(passed=1, failed=1)
-    done.stdout.fnmatch_lines(["starts of Python by helpers: 0 forks of 0 servers, 2 of their own"])
+    done.stdout.fnmatch_lines(["starts of Python with torch: 0 forks of 0 servers, 2 of their own"])

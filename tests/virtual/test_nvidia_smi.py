@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+# The number of a process is what another one sees.
+pytestmark = pytest.mark.own_process
+
 ASKS = """
 import subprocess, sys, torch
 tensors = [torch.ones(n << 18, device=device) for n, device in ((256, "cuda:0"), (40, "cuda:1"))]

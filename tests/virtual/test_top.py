@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+# The number of a process is what another one sees.
+pytestmark = pytest.mark.own_process
+
 PROGRAM = """
 import os, sys, time, torch
 if len(sys.argv) == 1 and os.fork() == 0:

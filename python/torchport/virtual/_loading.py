@@ -65,6 +65,11 @@ def after_torch(torch: ModuleType) -> None:
         native.deregister_op_overrides()
     if "triton" in sys.modules:  # imported before the program asked for virtual devices
         after_triton(sys.modules["triton"])
+    begin_what_is_asked(torch)
+
+
+def begin_what_is_asked(torch: ModuleType) -> None:
+    """The report, the lines of errors, what is done without data, the plan."""
     if _watching.wanted():
         _watching.start(torch)
     elif not hidden() and (planning.wanted() or _tells_lines(torch._ops.ops.torchport)):

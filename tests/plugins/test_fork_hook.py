@@ -1,0 +1,175 @@
+"""Pythons that programs start are forks, too, where a fork has all that they would have (fork_hook)."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import fork_servers
+import forking
+import pytest
+
+TORCHPORT = Path(sys.executable).with_name("torchport")
+DEVICES = ("--devices", "cuda:1", "--memory", "3GiB")
+PROGRAM = """
+import os, sys
+import torch
+net = torch.nn.Linear(8, 4).cuda()
+optimizer = torch.optim.Adam(net.parameters())
+net(torch.ones(2, 8, device="cuda")).sum().backward()
+optimizer.step()
+print(sys.argv[1:], torch.get_num_threads(), torch.cuda.mem_get_info()[1], __name__)
+print("process", os.getpid())
+"""
+# A fork has no `python` that this process is, and its parent is the server.
+PARENT = "import os\nimport torch\nprint(torch.ones(1).cuda().item(), os.getppid())\n"
+
+
+@pytest.fixture
+def servers() -> Iterator[Path]:
+    if not forking.is_on():
+        pytest.skip("TORCHPORT_TESTS_FORK=0")
+    yield Path(os.environ[forking.FOLDER])
+
+
+def run(words: list[object], folder: Path, **options) -> subprocess.CompletedProcess:
+    said = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
+    command = [str(TORCHPORT), *map(str, words)]
+    return subprocess.run(command, cwd=folder, timeout=120, check=False, **{**said, **options})
+
+
+def without_hook() -> dict[str, str]:
+    return {**os.environ, "TORCHPORT_TESTS_NO_HOOK": "1"}
+
+
+def parent(folder: Path, devices: tuple[str, ...] = DEVICES, **options) -> int:
+    done = run(["run", "-q", *devices, folder / "parent.py"], folder, **options)
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout.split()[1])
+
+
+@pytest.fixture
+def started(tmp_path: Path, servers: Path) -> Path:
+    """A folder with a program whose server runs."""
+    (tmp_path / "parent.py").write_text(PARENT)
+    while parent(tmp_path) == os.getpid():
+        pass
+    return tmp_path
+
+
+def test_the_second_program_of_a_kind_is_a_fork(tmp_path: Path, servers: Path) -> None:
+    (tmp_path / "parent.py").write_text(PARENT)
+    memory = str(5 << 30 | os.getpid() << 12)  # of no other test
+    found = [parent(tmp_path, ("--memory", memory)) for _ in range(3)]
+    assert found[0] == os.getpid() and found[1] == found[2] != os.getpid()
+
+
+def test_a_fork_reports_what_a_new_process_reports(started: Path) -> None:
+    (started / "train.py").write_text(PROGRAM)
+    reports, outputs = [], []
+    for number in range(3):
+        report = started / f"report{number}.json"
+        words = ["run", "-q", *DEVICES, "--report", "json", "--report-file", report, "train.py", 1]
+        done = run(words, started, env=without_hook() if number == 0 else None)
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        reports.append(json.loads(report.read_text()))
+        outputs.append(done.stdout.partition("process")[0])
+    assert reports[0] == reports[1] == reports[2] and reports[0]["operators"]
+    assert outputs[0] == outputs[1] == outputs[2] and outputs[0]
+
+
+def test_a_fork_is_planned_as_a_new_process(started: Path) -> None:
+    (started / "train.py").write_text(PROGRAM)
+    plans = []
+    for number in range(3):
+        words = ["plan", *DEVICES, "--format", "json", "train.py"]
+        done = run(words, started, env=without_hook() if number == 0 else None)
+        assert done.returncode == 0, done.stderr
+        plan = json.loads(done.stdout[done.stdout.index("{") :])
+        plans.append({key: value for key, value in plan.items() if "seconds" not in key})
+    assert plans[0] == plans[1] == plans[2] and plans[0]
+
+
+def test_threads_are_those_of_the_environment(started: Path) -> None:
+    (started / "train.py").write_text(PROGRAM)
+    for count in ("1", "2", "3"):
+        env = os.environ | {"OMP_NUM_THREADS": count}
+        done = run(["run", "-q", *DEVICES, "train.py"], started, env=env)
+        assert f"[] {count} " in done.stdout
+        assert f"process {os.getpid()}" not in done.stdout
+
+
+def limit(number: int, value: int):
+    return lambda: resource.setrlimit(number, (value, resource.getrlimit(number)[1]))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"preexec_fn": limit(resource.RLIMIT_AS, 64 << 30)},
+        {"preexec_fn": limit(resource.RLIMIT_FSIZE, 1 << 30)},
+        {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)},
+        {"preexec_fn": lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])},
+        {"env": "PYTHONHASHSEED"},
+        {"env": "OMP_NUM_THREADS"},
+    ],
+    ids=[
+        "memory",
+        "file size",
+        "ignored signal",
+        "blocked signal",
+        "hash seed",
+        "threads by level",
+    ],
+)
+def test_what_a_fork_would_not_have_is_a_process_of_its_own(started: Path, options) -> None:
+    if name := options.get("env"):
+        options = {"env": os.environ | {name: "3,2" if name.startswith("OMP") else "7"}}
+    assert parent(started, **options) == os.getpid()
+
+
+def test_other_open_files_and_terminals_are_for_a_process_of_its_own(started: Path) -> None:
+    reader, writer = os.pipe()
+    assert parent(started, pass_fds=(writer,)) == os.getpid()
+    os.close(reader), os.close(writer)
+    controller, terminal = os.openpty()
+    assert parent(started, stdin=terminal) == os.getpid()
+    os.close(controller), os.close(terminal)
+
+
+def test_options_and_plain_pythons_are_left_alone(started: Path, servers: Path) -> None:
+    python = sys.executable
+    for options in (["-O"], ["-X", "dev"], ["-i"], ["-W", "error"]):
+        words = ["run", "-q", *DEVICES, "--", python, *options, "parent.py"]
+        done = run(words, started)
+        assert int(done.stdout.split()[1]) == os.getpid(), options
+    count = len(list(fork_servers.notes(str(servers))))
+    plain = subprocess.run([python, "-c", "import os; print(os.getppid())"], capture_output=True)
+    assert int(plain.stdout) == os.getpid()
+    assert len(list(fork_servers.notes(str(servers)))) == count
+
+
+@pytest.mark.own_process
+def test_own_process_is_one(tmp_path: Path) -> None:
+    (tmp_path / "parent.py").write_text(PARENT)
+    assert [parent(tmp_path) for _ in range(2)] == [os.getpid()] * 2
+
+
+def test_unbuffered_output_comes_at_once(started: Path) -> None:
+    code = "import os, sys, torch\nprint('a', end=' ')\nsys.stderr.write('b ')\nprint(os.getppid(), end='')\nos._exit(0)\n"
+    (started / "cut.py").write_text(code)
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    words = ["run", "-q", *DEVICES, "--", sys.executable]
+    outputs = []
+    for number in range(3):
+        own = {**env, "TORCHPORT_TESTS_NO_HOOK": "1"} if number == 0 else env
+        done = run([*words, "-u", "cut.py"], started, env=own)
+        outputs.append((done.stdout.split()[:1], done.stderr))
+    assert outputs == [(["a"], "b ")] * 3
+    assert int(done.stdout.split()[1]) != os.getpid()
