@@ -335,11 +335,13 @@ runtime-%: compile
 	@cmake --install build/runtimes/$* --component runtime --prefix python >/dev/null
 
 # One release for each state of the sources; TURN=2.9.1 chooses another. Only whether it compiles and links
-# is asked, so nothing is optimized, and nothing of it is installed.
+# is asked, so nothing is optimized, and nothing of it is installed. clang takes less time than g++.
+in_turn := -DCMAKE_CXX_FLAGS_RELEASE="-O0 -DNDEBUG" -DCMAKE_C_COMPILER=clang-16 -DCMAKE_CXX_COMPILER=clang++-16 \
+  -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld -DCMAKE_SHARED_LINKER_FLAGS=-fuse-ld=lld
 .PHONY: runtime-in-turn
-runtime-in-turn: apt-build $(parser_stamp) $(venv_stamp) ## compile the libraries for one further release of torch, another one for each commit
+runtime-in-turn: apt-build apt-sanitize $(parser_stamp) $(venv_stamp) ## compile the libraries for one further release of torch, another one for each commit
 	@release=$$($(py) deps/release_in_turn.py $(TURN)); folder=build/in-turn/$$release; \
-	$(call configure_release,$$release,$$folder,-DCMAKE_CXX_FLAGS_RELEASE="-O0 -DNDEBUG"); \
+	$(call configure_release,$$release,$$folder,$(in_turn)); \
 	deps/progress.py cmake --build $$folder --target torchport_runtime -j $(JOBS)
 
 .PHONY: wheel
