@@ -130,7 +130,7 @@ def start(
     program = os.path.join(os.path.dirname(os.path.realpath(__file__)), "fork_server.py")
     done = subprocess.run(
         [sys.executable, program, folder, session, *modules],
-        cwd=servers,
+        cwd=folder,
         env={**environment, "TORCHPORT_TESTS_NO_HOOK": "1"},
         stdin=subprocess.DEVNULL,
         capture_output=True,

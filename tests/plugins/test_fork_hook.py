@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -16,7 +17,7 @@ import forking
 import pytest
 
 TORCHPORT = Path(sys.executable).with_name("torchport")
-DEVICES = ("--devices", "cuda:1", "--memory", "3GiB")
+DEVICES = ("--devices", "cuda:1")  # as many other tests have, so that the server runs already
 PROGRAM = """
 import os, sys
 import torch
@@ -25,10 +26,10 @@ optimizer = torch.optim.Adam(net.parameters())
 net(torch.ones(2, 8, device="cuda")).sum().backward()
 optimizer.step()
 print(sys.argv[1:], torch.get_num_threads(), torch.cuda.mem_get_info()[1], __name__)
-print("process", os.getpid())
+print("parent", os.getppid())
 """
-# A fork has no `python` that this process is, and its parent is the server.
-PARENT = "import os\nimport torch\nprint(torch.ones(1).cuda().item(), os.getppid())\n"
+# A fork's parent is the server.
+PARENT = "import os\nprint('parent', os.getppid())\n"
 
 
 @pytest.fixture
@@ -73,27 +74,30 @@ def test_the_second_program_of_a_kind_is_a_fork(tmp_path: Path, servers: Path) -
 def test_a_fork_reports_what_a_new_process_reports(started: Path) -> None:
     (started / "train.py").write_text(PROGRAM)
     reports, outputs = [], []
-    for number in range(3):
+    for number in range(4):
         report = started / f"report{number}.json"
         words = ["run", "-q", *DEVICES, "--report", "json", "--report-file", report, "train.py", 1]
         done = run(words, started, env=without_hook() if number == 0 else None)
         assert (done.returncode, done.stderr) == (0, ""), done.stderr
         reports.append(json.loads(report.read_text()))
-        outputs.append(done.stdout.partition("process")[0])
-    assert reports[0] == reports[1] == reports[2] and reports[0]["operators"]
-    assert outputs[0] == outputs[1] == outputs[2] and outputs[0]
+        outputs.append(done.stdout.partition("parent")[0])
+    assert f"parent {os.getpid()}" not in done.stdout
+    assert all(one == reports[0] for one in reports) and reports[0]["operators"]
+    assert all(one == outputs[0] for one in outputs) and outputs[0]
 
 
 def test_a_fork_is_planned_as_a_new_process(started: Path) -> None:
     (started / "train.py").write_text(PROGRAM)
-    plans = []
-    for number in range(3):
+    plans, parents = [], []
+    for number in range(4):
         words = ["plan", *DEVICES, "--format", "json", "train.py"]
         done = run(words, started, env=without_hook() if number == 0 else None)
         assert done.returncode == 0, done.stderr
+        parents.append(re.search(r"parent (\d+)", done.stdout).group(1))
         plan = json.loads(done.stdout[done.stdout.index("{") :])
         plans.append({key: value for key, value in plan.items() if "seconds" not in key})
-    assert plans[0] == plans[1] == plans[2] and plans[0]
+    assert parents[2] == parents[3]  # the server, and not two processes of `plan`
+    assert all(plan == plans[0] for plan in plans) and plans[0]
 
 
 def test_threads_are_those_of_the_environment(started: Path) -> None:
@@ -102,7 +106,7 @@ def test_threads_are_those_of_the_environment(started: Path) -> None:
         env = os.environ | {"OMP_NUM_THREADS": count}
         done = run(["run", "-q", *DEVICES, "train.py"], started, env=env)
         assert f"[] {count} " in done.stdout
-        assert f"process {os.getpid()}" not in done.stdout
+        assert f"parent {os.getpid()}" not in done.stdout
 
 
 def limit(number: int, value: int):
@@ -117,6 +121,7 @@ def limit(number: int, value: int):
         {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)},
         {"preexec_fn": lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])},
         {"env": "PYTHONHASHSEED"},
+        {"env": "TORCHPORT_TRACE"},
         {"env": "OMP_NUM_THREADS"},
     ],
     ids=[
@@ -125,6 +130,7 @@ def limit(number: int, value: int):
         "ignored signal",
         "blocked signal",
         "hash seed",
+        "trace",
         "threads by level",
     ],
 )

@@ -287,7 +287,7 @@ def test_the_server_not_used_for_longest_ends(run, session, monkeypatch) -> None
     for module in ("json", "random", "json", "shlex", "json", "random"):
         assert run("-c", "print(1)", modules=(module,)).stdout == "1\n"
     assert len(fork_servers.servers_by_use(str(session))) == 2
-    assert starts(session).count("server") == 3 and starts(session).count("forked") == 6
+    assert starts(session).count("server") == 4 and starts(session).count("forked") == 6
 
 
 def test_servers_end_with_the_session(run, session) -> None:

@@ -21,6 +21,8 @@ def as_ever(servers):
     others = {f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd") if int(name) > 2}
     if any(map(os.path.lexists, others)) or any(map(os.isatty, range(3))):
         return False
+    if "TORCHPORT_TRACE" in os.environ:
+        return False  # it is of the process that loads the library
     with open(f"{servers}/namespaces") as file:
         if file.read() != namespaces() or os.readlink("/proc/self/root") != "/":
             return False
