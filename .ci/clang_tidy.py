@@ -124,7 +124,11 @@ def kept_marks() -> Path:
     """The folder with a mark for each unit that has passed, less those that nobody asked for lately."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(os.environ.get("TORCHPORT_TIDY_CACHE") or Path(cache, "torchport", "clang-tidy"))
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:  # a home that cannot be written
+        folder = ROOT / "build" / ".stamps" / "clang-tidy"
+        folder.mkdir(parents=True, exist_ok=True)
     oldest = time.time() - KEPT_DAYS * 24 * 3600
     for mark in folder.iterdir():
         if mark.stat().st_mtime < oldest:

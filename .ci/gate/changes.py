@@ -66,5 +66,8 @@ def note_pass(root: Path, environment: Mapping[str, str]) -> str:
     differ = git(root, "status", "--porcelain")
     if commit is None or differ is None or differ.strip():
         return "the folder is no commit, so that nothing is kept of this pass"
-    passed.note(environment, commit.strip())
+    try:
+        passed.note(environment, commit.strip())
+    except OSError as error:
+        return f"nothing is kept of this pass: {error}"
     return f"the next run here compares with {commit.strip()[:8]}; all runs with TORCHPORT_GATE=all"

@@ -354,6 +354,8 @@ def test_what_passed_here_is_compared_with(
     note_pass(tmp_path, kept)
     assert changes(tmp_path, kept) == Changes([])
     assert changes(tmp_path, kept | {"TORCHPORT_GATE": "all"}).unknown
+    nowhere = {"TORCHPORT_GATE_CACHE": str(tmp_path / "changed" / "x")}  # below a file
+    assert "nothing is kept" in note_pass(tmp_path, nowhere)
 
 
 def test_a_pass_is_not_believed_for_long_nor_on_another_machine(

@@ -82,6 +82,7 @@ def running(servers: str, environment: Mapping[str, str], modules: Sequence[str]
     folder = f"{servers}/{zlib.crc32(key):08x}{zlib.adler32(key):08x}"
     if not os.path.exists(f"{folder}/socket"):
         if made_new(folder) and FIRST_IS_OWN:
+            note(servers, "first")
             return None
         with locked(f"{folder}/lock"):
             if not any(os.path.exists(f"{folder}/{name}") for name in ("socket", "refused")):

@@ -138,6 +138,7 @@ class Session:
         terminalreporter.write_line(
             f"starts of Python with torch: {starts['forked']} forks of {starts['server']} servers, "
             f"{own} of their own"
+            + (f", {starts['first']} of them the first of a kind" * bool(starts["first"]))
             + (f", {starts['refused']} of them refused" * bool(starts["refused"]))
         )
         for path in sorted([*self.folder.glob("*/log"), *self.folder.glob("*/refused")]):

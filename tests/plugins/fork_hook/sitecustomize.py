@@ -56,9 +56,9 @@ def begin():
         import fork_servers
 
         options = fork_servers.number_of_options(words)
-        if not fork_servers.can_run(words[options:]) or not as_ever(servers):
-            return
-        server = fork_servers.running(servers, os.environ, ("torch",))
+        server = None
+        if fork_servers.can_run(words[options:]) and as_ever(servers):
+            server = fork_servers.running(servers, os.environ, ("torch",))
         if server is None:
             fork_servers.note(servers, "own")
             return
