@@ -5,8 +5,9 @@ exit status, a signal). There is one server (`fork_server`) for each environment
 start differently, shared by all processes of the session and started for its second program; the one
 not used for longest ends when there are `fork_servers.MOST`.
 
-A Python that the program itself starts (`torchport run`, `plan`, `prove`, `export`) is a fork, too: PYTHONPATH
-leads it to fork_hook/sitecustomize.py.
+A Python that the program itself starts (`torchport run`, `plan`, `export`) is a fork, too: PYTHONPATH
+leads it to fork_hook/sitecustomize.py. It does so in the checkout's own environment: other releases of torch,
+and environments with Triton or Ray, are tested as users have them.
 
 A test whose subject is the start itself is marked with `own_process`, alone or with its module, and then
 every Python that it starts is a new one. So is each whose own environment has a variable that is read at
@@ -29,6 +30,7 @@ import pytest
 from fork_servers import FOLDER, SWITCH
 
 HERE = Path(__file__).parent
+IS_OF_CHECKOUT = Path(sys.prefix) == HERE.parents[1] / ".venv"
 _in_own_process = False  # whether the running test is marked so
 
 
@@ -73,6 +75,8 @@ def hook_in(paths: str) -> bool:
 
 def lead_to_hook() -> None:
     """Pythons that are started from now on find the hook."""
+    if not IS_OF_CHECKOUT:
+        return
     before = os.environ.get("PYTHONPATH")
     if not hook_in(before or ""):
         hook = os.path.join(os.environ[FOLDER], "hook")
