@@ -46,9 +46,6 @@ def import_all(modules: list[str]) -> None:
         begin, loading.begin_what_is_asked = loading.begin_what_is_asked, lambda torch: None
     for name in [*modules, *(AFTER_TORCH if "torch" in modules else ())]:
         importlib.import_module(name)
-    if "pytest" in modules:
-        for name in importlib.import_module("_pytest.config").default_plugins:
-            importlib.import_module(f"_pytest.{name}")
     if os.environ.get("TORCHPORT_VIRTUAL"):
         loading.begin_what_is_asked = begin
 

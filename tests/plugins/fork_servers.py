@@ -14,9 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 SWITCH = "TORCHPORT_TESTS_FORK"
 FOLDER = "TORCHPORT_TESTS_SERVERS"  # where a session's servers are
 MOST = 24  # servers; each holds about 0.3 GB of its own
-FIRST_IS_OWN = (
-    True  # many starts have no second of their kind, so that a server comes with the second
-)
+# Many starts have no second of their kind, so that a server comes with the second.
+FIRST_IS_OWN = True
 
 # What the interpreter, torch, its libraries and torchport read once, at their start.
 STARTS = (
@@ -50,6 +49,11 @@ def of_server(environment: Mapping[str, str]) -> dict[str, str]:
     return kept | ({"TORCHPORT_REPORT": "json:"} if "TORCHPORT_REPORT" in environment else {})
 
 
+def namespaces() -> str:
+    """In which of the system's this process is."""
+    return "".join(os.readlink(f"/proc/self/ns/{name}") for name in ("mnt", "net", "pid", "user"))
+
+
 def can_run(program: Sequence[str]) -> bool:
     """Whether a fork can be this program; one that sets up devices does so before it imports torch."""
     if any(word.startswith("--device") for word in program):
@@ -77,7 +81,10 @@ def running(servers: str, environment: Mapping[str, str], modules: Sequence[str]
     """The folder of the server for such starts; None if this start has to be a Python of its own."""
     if not environment.get("OMP_NUM_THREADS", "1").isdecimal():
         return None
-    read = sorted((k, v) for k, v in of_server(environment).items() if k.startswith(STARTS))
+    if "TORCHPORT_TRACE" in environment:  # it is of the process that loads the library
+        return None
+    its_own = of_server(environment)
+    read = sorted((k, v) for k, v in its_own.items() if k.startswith(STARTS))
     key = repr((sys.executable, list(modules), read)).encode()
     folder = f"{servers}/{zlib.crc32(key):08x}{zlib.adler32(key):08x}"
     if not os.path.exists(f"{folder}/socket"):
@@ -86,7 +93,7 @@ def running(servers: str, environment: Mapping[str, str], modules: Sequence[str]
             return None
         with locked(f"{folder}/lock"):
             if not any(os.path.exists(f"{folder}/{name}") for name in ("socket", "refused")):
-                start(servers, folder, of_server(environment), modules)
+                start(servers, folder, its_own, modules)
     if not os.path.exists(f"{folder}/socket"):
         return None
     os.utime(folder)

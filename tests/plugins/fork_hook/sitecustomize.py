@@ -9,11 +9,7 @@ import os
 import sys
 
 
-def namespaces():
-    return "".join(os.readlink(f"/proc/self/ns/{name}") for name in ("mnt", "net", "pid", "user"))
-
-
-def as_ever(servers):
+def as_ever(servers, fork_servers):
     """Whether this process has nothing that a fork would not have."""
     if sys.gettrace() or sys.getprofile() or sys.flags.inspect or sys.flags.isolated:
         return False
@@ -21,10 +17,8 @@ def as_ever(servers):
     others = {f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd") if int(name) > 2}
     if any(map(os.path.lexists, others)) or any(map(os.isatty, range(3))):
         return False
-    if "TORCHPORT_TRACE" in os.environ:
-        return False  # it is of the process that loads the library
     with open(f"{servers}/namespaces") as file:
-        if file.read() != namespaces() or os.readlink("/proc/self/root") != "/":
+        if file.read() != fork_servers.namespaces() or os.readlink("/proc/self/root") != "/":
             return False
     import resource
     import signal
@@ -46,8 +40,7 @@ def begin():
     ):
         return
     servers = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    with open(f"{servers}/plugins") as file:
-        plugins = file.read()
+    plugins = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
     with open(f"{servers}/python") as file:
         if file.read() != sys.executable:
             return
@@ -57,7 +50,7 @@ def begin():
 
         options = fork_servers.number_of_options(words)
         server = None
-        if fork_servers.can_run(words[options:]) and as_ever(servers):
+        if fork_servers.can_run(words[options:]) and as_ever(servers, fork_servers):
             server = fork_servers.running(servers, os.environ, ("torch",))
         if server is None:
             fork_servers.note(servers, "own")
