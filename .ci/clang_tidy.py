@@ -22,6 +22,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from gate import caches
+
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = tuple(f"{ROOT / name}/" for name in ("src", "tests", "bench", "fuzz"))
 BUILT = ROOT / "build" / "release"
@@ -122,8 +124,7 @@ def fingerprint(sources: list[Path], command: str, headers: list[Path]) -> str:
 
 def kept_marks() -> Path:
     """The folder with a mark for each unit that has passed, less those that nobody asked for lately."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(os.environ.get("TORCHPORT_TIDY_CACHE") or Path(cache, "torchport", "clang-tidy"))
+    folder = caches.folder(os.environ, "TORCHPORT_TIDY_CACHE", "clang-tidy")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:  # a home that cannot be written

@@ -11,6 +11,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from gate import caches
+
 BELIEVED_DAYS = 7
 # What the gate runs with and no commit names.
 TOOLS = ("c++", "clang++-16", "cmake", "ninja", "node")
@@ -18,10 +20,7 @@ TOOLS = ("c++", "clang++-16", "cmake", "ninja", "node")
 
 def record(environment: Mapping[str, str]) -> Path:
     """The file of the last pass: TORCHPORT_GATE_CACHE, or in ~/.cache/torchport."""
-    cache = environment.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(
-        environment.get("TORCHPORT_GATE_CACHE") or Path(cache, "torchport", "gate"), "passed"
-    )
+    return caches.folder(environment, "TORCHPORT_GATE_CACHE", "gate") / "passed"
 
 
 def machine() -> str:
