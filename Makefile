@@ -60,7 +60,7 @@ linters_stamp := $(call stamp,build/linters/.stamp,deps/linters.lock)
 cuda_stamp := $(call stamp,$(cuda_build)/venv/.stamp-packages,deps/cuda-build.txt)
 cuda_package_stamp := $(call stamp,$(cuda_build)/venv/.stamp-torchport,pyproject.toml CMakeLists.txt deps/cuda-build.txt)
 package_stamp := $(call stamp,$(venv)/.stamp-torchport,pyproject.toml CMakeLists.txt deps/requirements.lock)
-preset_stamp := $(call stamp,build/.stamps/presets,CMakePresets.json)
+preset_stamp := $(call stamp,build/.stamps/presets,CMakePresets.json cmake/TorchportCompiler.cmake)
 
 ##@ Every day
 
@@ -335,11 +335,11 @@ runtime-%: compile
 	@cmake --install build/runtimes/$* --component runtime --prefix python >/dev/null
 
 # One release for each state of the sources; TURN=2.9.1 chooses another. Only whether it compiles and links
-# is asked, so nothing is optimized, and nothing of it is installed. clang takes less time than g++.
-in_turn := -DCMAKE_CXX_FLAGS_RELEASE="-O0 -DNDEBUG" -DCMAKE_C_COMPILER=clang-16 -DCMAKE_CXX_COMPILER=clang++-16 \
-  -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld -DCMAKE_SHARED_LINKER_FLAGS=-fuse-ld=lld
+# is asked, so nothing is optimized, and nothing of it is installed. By g++, which compiles on most machines
+# of users, and nothing else here.
+in_turn := -DCMAKE_CXX_FLAGS_RELEASE="-O0 -DNDEBUG" -DCMAKE_C_COMPILER=gcc -DCMAKE_CXX_COMPILER=g++
 .PHONY: runtime-in-turn
-runtime-in-turn: apt-build apt-sanitize $(parser_stamp) $(venv_stamp) ## compile the libraries for one further release of torch, another one for each commit
+runtime-in-turn: apt-build $(parser_stamp) $(venv_stamp) ## compile the libraries for one further release of torch, another one for each commit
 	@release=$$($(py) deps/release_in_turn.py $(TURN)); folder=build/in-turn/$$release; \
 	$(call configure_release,$$release,$$folder,$(in_turn)); \
 	deps/progress.py cmake --build $$folder --target torchport_runtime -j $(JOBS)
@@ -439,7 +439,7 @@ $(cuda_package_stamp): $(cuda_stamp)
 	  --config-settings=wheel.cmake=false --editable .
 	$(mark)
 
-# An old build folder does not pick up changed presets by itself.
+# An old build folder does not pick up changed presets, or another compiler, by itself.
 $(preset_stamp):
-	@rm -f build/*/build.ninja
+	@rm -f build/*/build.ninja build/*/CMakeCache.txt
 	$(mark)

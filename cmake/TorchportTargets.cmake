@@ -87,8 +87,9 @@ function(torchport_precompile target)
   target_compile_definitions(${target} PRIVATE ${ARG_DEFINITIONS})
   target_precompile_headers(${target} REUSE_FROM ${owner})
 endfunction()
-# The second option is for ccache.
-set(TORCHPORT_PRECOMPILED_OPTIONS -fPIC $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+# The second and third are for ccache.
+set(TORCHPORT_PRECOMPILED_OPTIONS -fPIC $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
+  "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
 
 # Most headers take longer to read than a file of this project, so up to 16 files
 # of a target are one unit. Names in one target are unique for this, also in unnamed namespaces; files

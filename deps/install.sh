@@ -85,6 +85,25 @@ apt_install() {
     install -y --no-install-recommends "$@" </dev/null
 }
 
+refresh_lists() {
+  say "refreshing the package lists"
+  as_root apt-get -o DPkg::Lock::Timeout=300 update </dev/null 2>&1 || true
+}
+
+offered() { apt-cache show --no-all-versions "$1" >/dev/null 2>&1; }
+
+# Of the given packages, one a line, those that this system can have: of the ones that deps/apt.txt calls
+# optional, some releases of Debian and Ubuntu have none.
+installable() {
+  local package
+  for package in "$@"; do
+    if ! awk -v p="$package" '$2 == p && $3 == "optional" { found = 1 } END { exit !found }' deps/apt.txt ||
+      offered "$package"; then
+      printf '%s\n' "$package"
+    fi
+  done
+}
+
 install_apt() {
   local wanted missing
   mapfile -t wanted < <(packages_of "$@")
@@ -98,6 +117,9 @@ install_apt() {
     "and set TORCHPORT_NO_APT=1 to go on."
   mapfile -t missing < <(missing_packages "${wanted[@]}")
   [ ${#missing[@]} -gt 0 ] || return 0
+  offered "${wanted[0]}" || refresh_lists >/dev/null  # there are no lists
+  mapfile -t missing < <(installable "${missing[@]}")
+  [ ${#missing[@]} -gt 0 ] || return 0
   if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
     die "these Debian packages are missing, and there is neither root nor sudo to install them:" \
       "${missing[*]}" \
@@ -108,8 +130,7 @@ install_apt() {
   local log
   log=$(mktemp)
   if ! apt_install "${missing[@]}" >"$log" 2>&1; then
-    say "refreshing the package lists"
-    as_root apt-get -o DPkg::Lock::Timeout=300 update </dev/null >>"$log" 2>&1 || true
+    refresh_lists >>"$log"
     if ! apt_install "${missing[@]}" >"$log" 2>&1; then
       tail -n 20 "$log" >&2
       rm -f "$log"

@@ -35,6 +35,9 @@ MOVED = {
 # libtorchport_old_glibc.a defines these itself, and calls the old version of them by its name.
 REPLACED = {"__libc_start_main"}
 
+# A compiler takes these from the static libgcc, where they are hidden: Clang's code reaches them only there.
+STATIC = {"__cpu_model", "__cpu_indicator_init"}
+
 
 class Symbol(NamedTuple):
     name: str
@@ -75,7 +78,7 @@ def bound(symbols: list[Symbol]) -> list[Symbol]:
     """The newest version of each symbol within the limits."""
     newest: dict[str, Symbol] = {}
     for symbol in symbols:
-        if not within_limits(symbol.version):
+        if not within_limits(symbol.version) or symbol.name in STATIC:
             continue
         known = newest.get(symbol.name)
         if known is None or age(known.version) < age(symbol.version):

@@ -35,6 +35,7 @@ from typing import Any
 
 # What the first optimizer, and the first torch.compile, import: a second and a half each.
 AFTER_TORCH = ("torch._dynamo", "torch._inductor.compile_fx")
+COUNTED_LATE = ("cuda", "mps", "xpu")  # as `fork_servers` has them
 FIRST_FILTERS = len(warnings.filters)
 NUMBER = struct.Struct("<i")
 Request = dict[str, Any]
@@ -48,6 +49,11 @@ def import_all(modules: list[str]) -> None:
         importlib.import_module(name)
     if os.environ.get("TORCHPORT_VIRTUAL"):
         loading.begin_what_is_asked = begin
+        late = os.environ["TORCHPORT_VIRTUAL"].partition(",")[0] in COUNTED_LATE
+        torch = sys.modules.get("torch") if late else None
+        if torch and torch.ops.torchport.devices_are_made():
+            # The forks have other numbers of devices and other memories.
+            sys.exit("an import has used the devices")
 
 
 def threads() -> int:

@@ -26,10 +26,12 @@ STARTS = (
 )  # fmt: skip
 # What torchport reads when a run begins, which `fork_server` lets it do in the fork, and what is read later.
 IN_FORK = (
-    "OMP_NUM_THREADS", "TORCHPORT_BINARY", "TORCHPORT_CACHE_DIR", "TORCHPORT_CHANGES", "TORCHPORT_PLAN", "TORCHPORT_PLAN_BATCHES",
+    "OMP_NUM_THREADS", "TORCHPORT_ACCOUNTS", "TORCHPORT_BINARY", "TORCHPORT_CACHE_DIR", "TORCHPORT_CHANGES", "TORCHPORT_PLAN", "TORCHPORT_PLAN_BATCHES",
     "TORCHPORT_PLAN_SECONDS", "TORCHPORT_PLAN_SNAPSHOT", "TORCHPORT_PLAN_STEPS", "TORCHPORT_PROGRAM",
     "TORCHPORT_REPORT", "TORCHPORT_REPORT_PID", "TORCHPORT_RUN", SWITCH, FOLDER,
 )  # fmt: skip
+# Of these kinds of devices, torchport reads at the first use how many there are and how much memory they have.
+COUNTED_LATE = ("cuda", "mps", "xpu")
 IN_FORK_TOO = ("TORCHELASTIC_", "TORCH_NCCL_")  # how their names begin
 
 
@@ -46,7 +48,18 @@ def of_server(environment: Mapping[str, str]) -> dict[str, str]:
     report, torchport's library asks once."""
     kept = {name: value for name, value in environment.items() if not is_read_in_fork(name)}
     kept["OMP_NUM_THREADS"] = "1"
+    if "TORCHPORT_VIRTUAL" in kept:
+        kept["TORCHPORT_VIRTUAL"] = devices_of_server(kept["TORCHPORT_VIRTUAL"])
     return kept | ({"TORCHPORT_REPORT": "json:"} if "TORCHPORT_REPORT" in environment else {})
+
+
+def devices_of_server(spec: str) -> str:
+    """What torchport reads of TORCHPORT_VIRTUAL when its library is loaded, as the devices of a server."""
+    devices, *options = spec.split(",")
+    kind = devices.partition(":")[0]
+    if kind not in COUNTED_LATE:
+        return spec
+    return ",".join([kind, *sorted(one for one in options if not one.startswith("memory="))])
 
 
 def namespaces() -> str:

@@ -382,3 +382,56 @@ def test_tests_say_that_they_need_a_process_of_their_own(
     done = pytester.runpytest_subprocess(*words)
     done.assert_outcomes(passed=1, failed=1)
     done.stdout.fnmatch_lines(["starts of Python with torch: 0 forks of 0 servers, 2 of their own"])
+
+
+COUNTS = """
+import torch
+print([(p.name, p.total_memory, str(p.uuid)) for p in map(torch.cuda.get_device_properties, range(torch.cuda.device_count()))])
+print(torch.version.cuda, torch.cuda.is_initialized(), torch.cuda.mem_get_info())
+try:
+    torch.ones(2**29, device="cuda")
+except torch.OutOfMemoryError as error:
+    print(error)
+"""
+
+
+def test_one_server_has_all_numbers_of_devices_and_memories(tmp_path, session) -> None:
+    specs = (
+        "cuda:1",
+        "cuda:3",
+        "cuda:2,memory=1GiB",
+        "cuda:1,memory=1GiB",
+        "cuda:2,memory=1GiB,profile=t4",
+    )
+    options = {"cwd": tmp_path, "timeout": 120, "check": False}
+    for spec in specs:
+        new, fork = (
+            run_python(*words, "-c", COUNTS, devices=spec, **options) for words in (["-B"], [])
+        )
+        assert (fork.returncode, fork.stdout, fork.stderr) == (0, new.stdout, new.stderr), spec
+    assert starts(session).count("forked") == len(specs)
+    assert starts(session).count("server") == 2  # another profile is another CUDA
+
+
+@pytest.mark.parametrize(
+    ("spec", "of_server"),
+    [
+        ("cuda:1", "cuda"),
+        ("cuda:8,profile=h100-80g,memory=1GiB", "cuda,profile=h100-80g"),
+        ("cuda:1,random=cpu,data=1KiB", "cuda,data=1KiB,random=cpu"),
+        ("xpu:2", "xpu"),
+        ("mps,memory=8GiB", "mps"),
+        ("npu:2,memory=1GiB", "npu:2,memory=1GiB"),
+        ("none", "none"),
+    ],
+)  # fmt: skip
+def test_the_devices_of_a_server(spec: str, of_server: str) -> None:
+    assert fork_servers.devices_of_server(spec) == of_server
+
+
+def test_a_server_whose_imports_use_devices_refuses(run, session, tmp_path) -> None:
+    (tmp_path / "uses.py").write_text("import torch; torch.cuda.device_count()")
+    env = {"PYTHONPATH": str(tmp_path), "TORCHPORT_VIRTUAL": "cuda:2"}
+    command = forking.command(["-c", "print(1)"], os.environ | env, modules=("torch", "uses"))
+    assert command == [sys.executable, "-c", "print(1)"]
+    assert next(session.glob("*/refused")).read_text() == "an import has used the devices\n"

@@ -91,3 +91,30 @@ def test_pytest_on_virtual_devices(tmp_path) -> None:
     assert "pytest --torchport-devices cuda:2" in run.stdout
     run = pytest_in(tmp_path, "--torchport-devices", "gpu")
     assert run.returncode == 4 and "there are no virtual devices 'gpu'; use cuda:N" in run.stderr
+
+
+USE = """
+import os, torch, torch._dynamo, torch._inductor.compile_fx, torch.utils.cpp_extension
+made = torch.ops.torchport.devices_are_made
+print("after the imports", made(), torch.version.cuda is not None, torch.backends.cuda.is_built())
+os.environ["TORCHPORT_VIRTUAL"] = {later!r}
+print(torch.{kind}.device_count(), made(), torch.{kind}.get_device_properties(0).total_memory)
+"""
+
+
+def test_an_import_is_no_use_of_devices(run_virtual) -> None:
+    """Their number and memory are read at the first use, as CUDA reads CUDA_VISIBLE_DEVICES."""
+    out = run_virtual(USE.format(later="cuda:3,memory=3GiB", kind="cuda"), devices="cuda:1").stdout
+    assert out == f"after the imports False True True\n3 True {3 * 2**30}\n"
+    out = run_virtual(USE.format(later="xpu:3,memory=3GiB", kind="xpu"), devices="xpu:1").stdout
+    assert out == f"after the imports False False False\n3 True {3 * 2**30}\n"
+
+
+@pytest.mark.parametrize(
+    "later",
+    ["none", "mps", "cuda:4,profile=t4", "cuda:4,random=cpu", "cuda:4,data=1KiB", "nonsense", ""],
+)
+def test_what_decides_which_kernels_there_are_stays_as_it_was(run_virtual, later: str) -> None:
+    """A program may change the variable for processes that it starts."""
+    run = run_virtual(USE.format(later=later, kind="cuda"), devices="cuda:2,memory=2GiB")
+    assert run.stdout.endswith(f"\n2 True {2 * 2**30}\n"), run.stdout

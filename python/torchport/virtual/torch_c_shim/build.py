@@ -24,7 +24,7 @@ _CAN_USE = {
 
 def build(torch: ModuleType) -> CUDABuild:
     """The build of this torch release that one would install for the virtual devices."""
-    profile = json.loads(ops().describe())["profile"]
+    profile = json.loads(ops().profile())
     return cuda_build_for(torch.__version__, (profile["major"], profile["minor"]))
 
 

@@ -89,8 +89,7 @@ void choose_allocator() {
     if (tokens[i] == "backend") chosen_allocator() = tokens[i + 2];
   }
   if (chosen_allocator() == "native") return;
-  for (c10::DeviceIndex i = 0; i < Runtime::get().count(); ++i)
-    Runtime::get().memory(i).use_drivers_pool();
+  Runtime::get().for_each_memory([](device::MemoryModel& memory) { memory.use_drivers_pool(); });
 }
 
 void follow_settings() {
@@ -106,8 +105,8 @@ void follow_settings() {
       []() -> std::uint64_t { return AcceleratorAllocatorConfig::max_non_split_rounding_size(); },
       [] { return AcceleratorAllocatorConfig::use_expandable_segments(); },
       [] { return AcceleratorAllocatorConfig::garbage_collection_threshold(); }};
-  for (c10::DeviceIndex i = 0; i < Runtime::get().count(); ++i)
-    Runtime::get().memory(i).set_settings(settings);
+  Runtime::get().for_each_memory(
+      [settings](device::MemoryModel& memory) { memory.set_settings(settings); });
 }
 
 // As the snapshot of the real allocator has them.

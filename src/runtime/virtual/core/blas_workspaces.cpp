@@ -83,7 +83,7 @@ std::optional<std::uint64_t> parsed(std::string_view text) {
 std::uint64_t default_size() {
   constexpr std::uint64_t kOfHopper = std::uint64_t{32} * 1024 * kKiB;
   constexpr std::uint64_t kOfOthers = (std::uint64_t{4096} * 2 + std::uint64_t{16} * 8) * kKiB;
-  const auto* profile = Runtime::get().spec().profile;
+  const auto* profile = Runtime::get().profile();
   const std::uint64_t usual =
       profile != nullptr && profile->major >= kHopper ? kOfHopper : kOfOthers;
   const char* given = std::getenv("CUBLAS_WORKSPACE_CONFIG");  // NOLINT(concurrency-mt-unsafe)
@@ -287,7 +287,7 @@ BlasUse blas_use(BlasUse use, const c10::IValue* arguments) {
 }
 
 void take_blas_workspaces(BlasUse use, c10::DeviceIndex device) {
-  if (use == BlasUse::kNone || Runtime::get().spec().kind != "cuda") return;
+  if (use == BlasUse::kNone || Runtime::get().kind_name() != "cuda") return;
   const std::int64_t stream = current_stream(device);
   const std::int64_t handle = current_handle();
   // A handle of cuBLASLt is one of cuBLAS, which has its workspace from the start.

@@ -82,7 +82,7 @@ at::Generator make_default(c10::DeviceIndex device) {
 bool draws_as_device() {
   // A program that is traced is compared with its port on the CPU.
   static const bool kDrawsAsDevice =
-      Runtime::get().spec().random == device::RandomNumbers::kDevice &&
+      Runtime::get().random_numbers() == device::RandomNumbers::kDevice &&
       std::getenv("TORCHPORT_TRACE") == nullptr;
   return kDrawsAsDevice;
 }
@@ -103,7 +103,7 @@ const at::Generator& default_generator(c10::DeviceIndex device) {
 at::Generator new_generator(c10::DeviceIndex device) {
   const c10::DeviceIndex index = device < 0 ? current_device() : device;
   // A generator of CUDA may be made for any index (CUDAGeneratorImpl.cpp): who draws from it looks.
-  if (Runtime::get().spec().kind != "cuda") static_cast<void>(Runtime::get().memory(index));
+  if (Runtime::get().kind_name() != "cuda") static_cast<void>(Runtime::get().memory(index));
   if (draws_as_device()) return at::make_generator<PhiloxGenerator>(index);
   return at::make_generator<HostGenerator>(index);
 }
@@ -122,7 +122,7 @@ at::Generator host_generator(const at::Generator& generator, std::uint64_t numbe
     return at::detail::createCPUGenerator(mixed(place.seed ^ mixed(place.offset)));
   }
   auto* own = dynamic_cast<HostGenerator*>(generator.unsafeGetGeneratorImpl());
-  TORCH_CHECK(own != nullptr, "Expected a '", Runtime::get().spec().kind,
+  TORCH_CHECK(own != nullptr, "Expected a '", Runtime::get().kind_name(),
               "' device type for generator but found '", generator.device().type(), "'");
   return own->twin();
 }

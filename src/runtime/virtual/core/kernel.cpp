@@ -239,7 +239,7 @@ void AliasKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
     // Only the generator brought this call to the device.
     TORCH_CHECK(generator.isNone() || !aliases.only_host(),
                 "Expected a 'cpu' device type for generator but found '",
-                Runtime::get().spec().kind, "'");
+                Runtime::get().kind_name(), "'");
     if (generator.isNone())
       generator = host_generator(default_generator(aliases.device()), numbers_);
   }

@@ -82,12 +82,11 @@ c10::DataPtr memory_in(char* window, std::uint64_t address, std::uint64_t bytes)
 }  // namespace
 
 bool is_without_data() {
-  static const bool kIs = Runtime::get().spec().data.has_value();
-  return kIs;
+  return Runtime::get().data().has_value();
 }
 
 bool drops_data(std::uint64_t bytes) {
-  return is_without_data() && bytes > *Runtime::get().spec().data;
+  return is_without_data() && bytes > *Runtime::get().data();
 }
 
 c10::DataPtr phantom_memory(c10::DeviceIndex device, std::uint64_t address, std::uint64_t bytes) {

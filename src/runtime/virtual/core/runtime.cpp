@@ -2,6 +2,8 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
+#include <utility>
 
 #include <c10/core/TensorOptions.h>
 #include <c10/util/Exception.h>
@@ -43,38 +45,76 @@ device::Spec spec_of_environment() {
 }  // namespace
 
 Runtime::Runtime()
-    : spec_(spec_of_environment()),
-      description_(spec_.description != nullptr ? spec_.description : devices::find_kind("cuda")),
-      kind_(keys_of(*description_)) {
+    : loaded_(spec_of_environment()),
+      description_(loaded_.description != nullptr ? loaded_.description
+                                                  : devices::find_kind("cuda")),
+      kind_(keys_of(*description_)) {}
+
+Runtime::Devices Runtime::described_by(const device::Spec& spec) const {
+  Devices result;
+  result.spec = spec;
+  for (int i = 0; i < spec.count; ++i) result.uuids.push_back(device::uuid_of(spec, i));
+  look_again(result);
+  return result;
+}
+
+bool Runtime::has_devices() const {
+  const Devices* made = devices_.load(std::memory_order_acquire);
+  return !(made != nullptr ? made->visible : described_by(loaded_).visible).empty();
+}
+
+bool Runtime::is_like_loaded(const device::Spec& spec) const {
+  const auto name_of_profile = [](const device::Spec& of) {
+    return of.profile == nullptr ? std::string_view() : std::string_view(of.profile->name);
+  };
+  return spec.kind == loaded_.kind && spec.random == loaded_.random && spec.data == loaded_.data &&
+         name_of_profile(spec) == name_of_profile(loaded_);
+}
+
+Runtime::Devices& Runtime::make_devices() const {
+  const std::lock_guard lock(making_);
+  if (Devices* made = devices_.load(std::memory_order_acquire)) return *made;
+  // Other kernels would be needed where a program has changed the variable for processes that it
+  // starts.
+  const char* text = std::getenv(device::kVariable);
+  const auto now = device::parse_spec(text == nullptr ? "none" : text);
+  device::Spec spec = now && is_like_loaded(*now) ? *now : loaded_;
+  spec.profile = loaded_.profile;
+  auto made = std::make_unique<Devices>(described_by(spec));
   // CUDA's unified addresses begin here. Each device's addresses are far from the next one's.
   constexpr std::uint64_t kBase = 0x7000'0000'0000;
   constexpr std::uint64_t kApart = std::uint64_t{1} << 42U;
-  for (int i = 0; i < spec_.count; ++i) {
-    memories_.push_back(std::make_unique<device::MemoryModel>(
-        kBase + static_cast<std::uint64_t>(i) * kApart, spec_.memory));
-    uuids_.push_back(device::uuid_of(spec_, i));
-  }
-  look_again();
-  publish_memory();
+  for (int i = 0; i < made->spec.count; ++i)
+    made->memories.push_back(std::make_unique<device::MemoryModel>(
+        kBase + static_cast<std::uint64_t>(i) * kApart, made->spec.memory));
+  for (const auto& set_up : set_up_)
+    for (const auto& memory : made->memories) set_up(*memory);
+  publish_memory(*made);
+  devices_.store(made.get(), std::memory_order_release);
+  return *made.release();
 }
 
-void Runtime::publish_memory() {
+void Runtime::publish_memory(Devices& of) {
   const char* const folder = std::getenv(device::kAccountsVariable);
-  if (memories_.empty()) return;
+  if (of.memories.empty()) return;
   std::vector<device::Account> accounts;
-  for (std::size_t i = 0; i < memories_.size(); ++i)
-    accounts.push_back({spec_.kind + ":" + std::to_string(i), memories_[i]->total(), 0});
+  for (std::size_t i = 0; i < of.memories.size(); ++i)
+    accounts.push_back({of.spec.kind + ":" + std::to_string(i), of.memories[i]->total(), 0});
   const auto published = folder == nullptr ? device::PublishedAccounts::make_unnamed(accounts)
                                            : device::PublishedAccounts::make(folder, accounts);
   if (published == nullptr) return;
-  for (std::size_t i = 0; i < memories_.size(); ++i) memories_[i]->publish(published->used(i));
+  for (std::size_t i = 0; i < of.memories.size(); ++i) of.memories[i]->publish(published->used(i));
+}
+
+void Runtime::look_again(Devices& at) const {
+  if (at.settled) return;
+  const std::string variable(description_->visibility_variable);
+  const char* visible = variable.empty() ? nullptr : std::getenv(variable.c_str());
+  at.visible = devices::visible_numbers(visible, at.spec.count, at.uuids);
 }
 
 void Runtime::look_again() {
-  if (settled_) return;
-  const std::string variable(description_->visibility_variable);
-  const char* visible = variable.empty() ? nullptr : std::getenv(variable.c_str());
-  visible_ = devices::visible_numbers(visible, spec_.count, uuids_);
+  look_again(devices());
 }
 
 Runtime& Runtime::get() {
@@ -86,8 +126,17 @@ device::MemoryModel& Runtime::memory(c10::DeviceIndex index) {
   // The index is written as a letter, as c10::DeviceIndex is one: the allocator does the same.
   TORCH_CHECK(index >= 0 && index < count(), "Invalid device argument ", static_cast<char>(index),
               ": did you call init?");
-  const int number = visible_[static_cast<std::size_t>(index)];
-  return *memories_[static_cast<std::size_t>(number)];
+  const Devices& all = devices();
+  const int number = all.visible[static_cast<std::size_t>(index)];
+  return *all.memories[static_cast<std::size_t>(number)];
+}
+
+void Runtime::for_each_memory(std::function<void(device::MemoryModel&)> set_up) {
+  const std::lock_guard lock(making_);
+  if (Devices* made = devices_.load(std::memory_order_acquire))
+    for (const auto& memory : made->memories) set_up(*memory);
+  else
+    set_up_.push_back(std::move(set_up));
 }
 
 void check_dtype(c10::ScalarType dtype) {

@@ -317,7 +317,7 @@ class Library final : public c10d::Backend {
   // broadcast in torch 2.11.)
   void check_root(std::int64_t root, const char* collective) const {
     if (name_ != "nccl" || (root >= 0 && root < size_)) return;
-    const devices::Profile* profile = Runtime::get().spec().profile;
+    const devices::Profile* profile = Runtime::get().profile();
     const std::string_view version = cuda_build_for(profile == nullptr ? 99 : profile->major,
                                                     profile == nullptr ? 0 : profile->minor)
                                          .nccl;

@@ -72,6 +72,29 @@ std::int64_t state_number(const at::Generator& generator) {
   return static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(state));
 }
 
+nlohmann::json json_of(const devices::Profile& profile) {
+  return {{"profile", profile.name},
+          {"name", profile.device_name},
+          {"major", profile.major},
+          {"minor", profile.minor},
+          {"multi_processor_count", profile.multiprocessors},
+          {"L2_cache_size", profile.l2_cache},
+          {"max_threads_per_multi_processor", profile.max_threads_per_multiprocessor},
+          {"regs_per_multiprocessor", profile.registers_per_multiprocessor},
+          {"shared_memory_per_block", profile.shared_memory_per_block},
+          {"shared_memory_per_block_optin", profile.shared_memory_per_block_optin},
+          {"shared_memory_per_multiprocessor", profile.shared_memory_per_multiprocessor},
+          {"clock_rate", profile.clock_khz},
+          {"memory_clock_rate", profile.memory_clock_khz},
+          {"memory_bus_width", profile.memory_bus_bits}};
+}
+
+// The profile of the devices as JSON; unlike describe(), it is no use of devices.
+std::string profile() {
+  const devices::Profile* of_devices = Runtime::get().profile();
+  return of_devices == nullptr ? "null" : json_of(*of_devices).dump();
+}
+
 // The profile and the memory of each device, the UUIDs of all, and the numbers of the visible ones,
 // as JSON.
 std::string describe() {
@@ -84,23 +107,8 @@ std::string describe() {
                            {"uuids", Runtime::get().uuids()},
                            {"visible", Runtime::get().visible()}};
   if (spec.profile != nullptr) {
-    const devices::Profile& profile = *spec.profile;
-    result["profile"] = {
-        {"profile", profile.name},
-        {"name", profile.device_name},
-        {"major", profile.major},
-        {"minor", profile.minor},
-        {"multi_processor_count", profile.multiprocessors},
-        {"L2_cache_size", profile.l2_cache},
-        {"max_threads_per_multi_processor", profile.max_threads_per_multiprocessor},
-        {"regs_per_multiprocessor", profile.registers_per_multiprocessor},
-        {"shared_memory_per_block", profile.shared_memory_per_block},
-        {"shared_memory_per_block_optin", profile.shared_memory_per_block_optin},
-        {"shared_memory_per_multiprocessor", profile.shared_memory_per_multiprocessor},
-        {"clock_rate", profile.clock_khz},
-        {"memory_clock_rate", profile.memory_clock_khz},
-        {"memory_bus_width", profile.memory_bus_bits}};
-    result["nvlink"] = profile.nvlink_bandwidth;  // 10^9 bytes a second, both directions
+    result["profile"] = json_of(*spec.profile);
+    result["nvlink"] = spec.profile->nvlink_bandwidth;  // 10^9 bytes a second, both directions
   }
   return result.dump();
 }
@@ -212,6 +220,8 @@ TORCH_LIBRARY(torchport, library) {
   library.def("capture_generator(Generator? generator, bool captured) -> ()", &capture_generator);
   library.def("state_number(Generator? generator) -> int", &state_number);
   library.def("describe() -> str", &describe);
+  library.def("profile() -> str", &profile);
+  library.def("devices_are_made() -> bool", [] { return Runtime::get().are_made(); });
   library.def("memory_stats(int device) -> str", &memory_stats);
   library.def("memory_snapshot(int device) -> str", &memory_snapshot);
   library.def("memory_info(int device) -> (int, int)", &memory_info);

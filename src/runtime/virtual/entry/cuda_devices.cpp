@@ -62,7 +62,7 @@ const torchport::cuda::Devices* torchport_virtual_devices() {
       .describe_bytes = &describe_bytes,
       .captures = &is_capturing_graph,
       .without_data = launches_without_data()};
-  return Runtime::get().kind().type == c10::DeviceType::CUDA && Runtime::get().count() > 0
+  return Runtime::get().kind().type == c10::DeviceType::CUDA && Runtime::get().has_devices()
              ? &kDevices
              : nullptr;
 }

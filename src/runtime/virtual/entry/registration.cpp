@@ -79,7 +79,7 @@ bool is_left_out(const std::string& name, DispatchKey cpu) {
       "aten::pixel_shuffle",
       "aten::pixel_unshuffle",
   };
-  const auto& all = Runtime::get().spec().kind == "cuda" ? kCuda : kEverywhere;
+  const auto& all = Runtime::get().kind_name() == "cuda" ? kCuda : kEverywhere;
   return cpu != DispatchKey::SparseCPU && all.contains(name);
 }
 
@@ -147,7 +147,7 @@ bool calls_device(const OperatorHandle& op) {
 // kernel for a real device under the device's key, and no such kernel may run.
 void put_in_place_of_real(const OperatorHandle& op, const Pair& pair) {
   // A group has a kernel for it, and for what autograd's formula calls (norms_of_rows.cpp).
-  if (Runtime::get().spec().kind == "cuda" && op.operator_name().name == "aten::_fused_rms_norm")
+  if (Runtime::get().kind_name() == "cuda" && op.operator_name().name == "aten::_fused_rms_norm")
     return;
   if (!op.hasKernelForDispatchKey(pair.device)) return;
   if (!op.hasComputedKernelForDispatchKey(pair.cpu)) {
@@ -200,7 +200,7 @@ void run_backward_on_the_calling_thread() {
 
 struct StartEntry {
   StartEntry() {
-    if (Runtime::get().spec().count == 0) return;
+    if (Runtime::get().kind_name() == "none") return;
     const Silence silence;
     const KindKeys& kind = Runtime::get().kind();
     install_host_allocator();

@@ -47,7 +47,7 @@ std::int64_t elements_of_slice(const Tensor& self, std::int64_t dim) {
 // The whole grid of a kernel that loops over few indices: each thread meets the bad one.
 std::vector<GridThread> small_grid(std::int64_t slice) {
   static const std::int64_t kMostBlocks = [] {
-    const devices::Profile* profile = Runtime::get().spec().profile;
+    const devices::Profile* profile = Runtime::get().profile();
     return std::int64_t{8} * (profile == nullptr ? 1 : profile->multiprocessors);
   }();
   return all_threads(std::min(ceil_div(slice, kMaxThreads), kMostBlocks),

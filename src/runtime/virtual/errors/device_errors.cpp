@@ -95,7 +95,7 @@ std::size_t number_of(c10::DeviceIndex device) {
 std::string line_of(c10::DeviceIndex device, const std::string& op, const std::string& reason) {
   const std::string place = source_place();
   return fmt::format("torchport: it happened {}in {} on {}:{}: {}. A GPU cannot tell this.\n",
-                     place.empty() ? "" : "at " + place + ", ", op, Runtime::get().spec().kind,
+                     place.empty() ? "" : "at " + place + ", ", op, Runtime::get().kind_name(),
                      static_cast<int>(device), reason);
 }
 

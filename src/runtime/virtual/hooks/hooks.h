@@ -15,7 +15,7 @@ namespace torchport::vdev {
 template <class Interface, c10::DeviceType kType>
 struct Hooks : Interface {
   // Whether there are virtual devices, and they are of this kind.
-  static bool is_here() { return is_virtual(kType) && Runtime::get().count() > 0; }
+  static bool is_here() { return is_virtual(kType) && Runtime::get().has_devices(); }
 
   void init() const override {}
   bool isBuilt() const override { return is_here(); }

@@ -69,11 +69,11 @@ struct CUDAHooks final : vdev::Hooks<CUDAHooksInterface, c10::DeviceType::CUDA> 
     return kKept->at(static_cast<std::size_t>(device < 0 ? vdev::current_device() : device));
   }
   static bool is_at_least(int major) {
-    const auto* profile = vdev::Runtime::get().spec().profile;
+    const auto* profile = vdev::Runtime::get().profile();
     return is_here() && (profile == nullptr || profile->major >= major);
   }
   static const vdev::CudaBuild& build() {
-    const auto* profile = vdev::Runtime::get().spec().profile;
+    const auto* profile = vdev::Runtime::get().profile();
     return profile == nullptr ? vdev::cuda_build_for(99, 0)
                               : vdev::cuda_build_for(profile->major, profile->minor);
   }
@@ -84,7 +84,7 @@ struct CUDAHooks final : vdev::Hooks<CUDAHooksInterface, c10::DeviceType::CUDA> 
 struct HiddenCUDAHooks final : CUDAHooksInterface {};
 
 std::unique_ptr<CUDAHooksInterface> make_hooks(CUDAHooksArgs args) {
-  if (vdev::Runtime::get().spec().kind == "none") return std::make_unique<HiddenCUDAHooks>();
+  if (vdev::Runtime::get().kind_name() == "none") return std::make_unique<HiddenCUDAHooks>();
   return std::make_unique<CUDAHooks>(args);
 }
 

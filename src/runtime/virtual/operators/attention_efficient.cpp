@@ -71,7 +71,7 @@ void check_efficient_sequences(const Tensor& query, const MaybeTensor& starts_of
 // The elements by which the heads of a kernel's inputs have to be apart.
 std::int64_t least_efficient_alignment(const Tensor& query) {
   if (Runtime::get().kind().type != c10::DeviceType::CUDA) return 1;
-  const devices::Profile& profile = *Runtime::get().spec().profile;
+  const devices::Profile& profile = *Runtime::get().profile();
   const bool half = query.scalar_type() != at::kFloat;
   const int capability = profile.major * 10 + profile.minor;
   if (capability >= 80 || (half && capability >= 75)) return 4;
@@ -87,7 +87,7 @@ void check_efficient_kernel(const char* kernels, const Tensor& query, const Tens
   const bool aligned = query.stride(2) % alignment == 0 && key.stride(2) % alignment == 0 &&
                        value.stride(2) % alignment == 0;
   const bool known = type != at::kBFloat16 || Runtime::get().kind().type != c10::DeviceType::CUDA ||
-                     Runtime::get().spec().profile->major >= 8;
+                     Runtime::get().profile()->major >= 8;
   TORCH_CHECK(aligned && known, kernels, ": no kernel found to launch!");
 }
 

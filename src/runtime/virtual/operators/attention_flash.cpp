@@ -34,7 +34,7 @@ constexpr double kInfiniteLogarithm = std::numeric_limits<double>::infinity();
 
 void check_flash(const Tensor& query, const Tensor& key, const Tensor& value, bool forward) {
   if (Runtime::get().kind().type == c10::DeviceType::CUDA) {
-    TORCH_CHECK(Runtime::get().spec().profile->major >= 8,
+    TORCH_CHECK(Runtime::get().profile()->major >= 8,
                 "FlashAttention only supports Ampere GPUs or newer.");
     TORCH_CHECK(query.scalar_type() == at::kHalf || query.scalar_type() == at::kBFloat16,
                 "FlashAttention only support fp16 and bf16 data type");

@@ -16,7 +16,7 @@ namespace {
 using sdp::sdp_params;
 
 int capability() {
-  const devices::Profile& profile = *Runtime::get().spec().profile;
+  const devices::Profile& profile = *Runtime::get().profile();
   return profile.major * 10 + profile.minor;
 }
 

@@ -11,7 +11,7 @@ namespace torchport::vdev {
 namespace {
 
 void put_channel_shuffle(torch::Library& aten) {
-  if (Runtime::get().spec().kind != "cuda") return;
+  if (Runtime::get().kind_name() != "cuda") return;
   aten.impl("channel_shuffle", TORCH_FN(at::native::channel_shuffle));
 }
 

@@ -8,8 +8,8 @@ namespace torchport::vdev {
 
 // False with `--random cpu`, whose results are those of the CPU bit by bit.
 inline bool computes_as_cuda() {
-  const device::Spec& spec = Runtime::get().spec();
-  return spec.kind == "cuda" && spec.random != device::RandomNumbers::kCpu;
+  const Runtime& runtime = Runtime::get();
+  return runtime.kind_name() == "cuda" && runtime.random_numbers() != device::RandomNumbers::kCpu;
 }
 
 }  // namespace torchport::vdev

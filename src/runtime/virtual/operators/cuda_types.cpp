@@ -210,7 +210,7 @@ void put_for_type(torch::Library& aten, const char* name, ForType::Applies appli
 }
 
 void put_cuda_types(torch::Library& aten) {
-  if (Runtime::get().spec().kind != "cuda") return;
+  if (Runtime::get().kind_name() != "cuda") return;
   put_for_type(aten, "histc", &counts_integers, &count_integers, {""});
   put_for_type(aten, "histc", &counts_for_other_type, &count_for_other_type, {"out"});
   put_for_type(aten, "nansum", &sums_complex, &sum_complex);

@@ -207,7 +207,7 @@ Compute choose_copy(const c10::IValue* arguments) {
 }
 
 void put_copy(torch::Library& aten) {
-  if (Runtime::get().spec().kind != "cuda") return;
+  if (Runtime::get().kind_name() != "cuda") return;
   put_choice(aten, "copy_", "", &choose_copy);
 }
 

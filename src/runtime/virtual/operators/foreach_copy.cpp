@@ -81,7 +81,7 @@ void foreach_copy(TensorList self, TensorList src, bool non_blocking) {
 }
 
 void put_foreach_copy(torch::Library& aten) {
-  if (Runtime::get().spec().kind != "cuda") return;
+  if (Runtime::get().kind_name() != "cuda") return;
   aten.impl("_foreach_copy_", TORCH_FN(foreach_copy));
 }
 

@@ -180,7 +180,7 @@ void compute_with_factors(const GroupedCall& call, Stack* stack) {
 void plain_groups(Stack* stack) {
   const auto arguments = torch::jit::pop(*stack, kPlainArguments);
   const GroupedCall call = GroupedCall::without_factors(arguments.data());
-  if (is_by_cutlass(call, *Runtime::get().spec().profile)) check_sizes_of_groups(call);
+  if (is_by_cutlass(call, *Runtime::get().profile())) check_sizes_of_groups(call);
   const Tensor out = grouped_result(call, call.a().scalar_type());
   for (const Group& group : groups_of(call)) {
     const Parts parts = parts_of(call, out, group);
@@ -202,7 +202,7 @@ void second_groups(Stack* stack) {
 Compute choose_plain_groups(const IValue* arguments) {
   const GroupedCall call = GroupedCall::without_factors(arguments);
   check_grouped(call);
-  if (!is_by_cutlass(call, *Runtime::get().spec().profile)) {
+  if (!is_by_cutlass(call, *Runtime::get().profile())) {
     // The host reads the ends of the groups, and cuBLAS multiplies each.
     if (call.offsets.defined()) (void)call.offsets.cpu();
     take_blas_workspaces(BlasUse::kCublas, call.a().device().index());
@@ -211,17 +211,17 @@ Compute choose_plain_groups(const IValue* arguments) {
 }
 
 Compute choose_first_groups(const IValue* arguments) {
-  check_scaled_grouped(GroupedCall::first_form(arguments), *Runtime::get().spec().profile);
+  check_scaled_grouped(GroupedCall::first_form(arguments), *Runtime::get().profile());
   return &first_groups;
 }
 
 Compute choose_second_groups(const IValue* arguments) {
-  check_scaled_grouped(GroupedCall::second_form(arguments), *Runtime::get().spec().profile);
+  check_scaled_grouped(GroupedCall::second_form(arguments), *Runtime::get().profile());
   return &second_groups;
 }
 
 void put_grouped_products(torch::Library& aten) {
-  if (Runtime::get().spec().kind != "cuda") return;
+  if (Runtime::get().kind_name() != "cuda") return;
   const auto put_if_there = [&](const char* name, std::size_t arguments, Choice choice) {
     const auto op = c10::Dispatcher::singleton().findSchema({std::string("aten::") + name, ""});
     if (op && op->schema().arguments().size() == arguments) put_choice(aten, name, "", choice);

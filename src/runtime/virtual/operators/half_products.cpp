@@ -114,8 +114,9 @@ bool is_attention_slow(at::ScalarType type) {
 }
 
 TypeSet computed_in_float32(const c10::OperatorName& name) {
-  const device::Spec& spec = Runtime::get().spec();
-  if (spec.kind == "cuda" && spec.random == device::RandomNumbers::kCpu) return 0;
+  const Runtime& runtime = Runtime::get();
+  if (runtime.kind_name() == "cuda" && runtime.random_numbers() == device::RandomNumbers::kCpu)
+    return 0;
   return slow_half_types(name, HalfInstructions::of_this_host());
 }
 

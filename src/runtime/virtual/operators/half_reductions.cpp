@@ -60,7 +60,7 @@ void put_reduction(torch::Library& aten) {
 }
 
 void put_half_reductions(torch::Library& aten) {
-  if (Runtime::get().spec().kind != "cuda") return;
+  if (Runtime::get().kind_name() != "cuda") return;
   put_reduction<"aten::linalg_vector_norm", "", 4>(aten);
   put_reduction<"aten::linalg_vector_norm", "out", 4, true>(aten);
   put_reduction<"aten::sum", "dim_IntList", 3>(aten);

@@ -22,7 +22,7 @@ Compute refuse_number(const c10::IValue* arguments) {
 }
 
 void put_index_rules(torch::Library& aten) {
-  if (Runtime::get().spec().kind != "cuda") return;
+  if (Runtime::get().kind_name() != "cuda") return;
   for (const char* name : {"index_add", "index_copy"}) {
     put_choice(aten, name, "", &refuse_number);
     put_choice(aten, name, "out", &refuse_number);

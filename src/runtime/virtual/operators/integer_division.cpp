@@ -173,7 +173,7 @@ void put_division(torch::Library& aten, const char* name, const char* overload,
 }
 
 void put_integer_division(torch::Library& aten) {
-  if (Runtime::get().spec().kind != "cuda") return;
+  if (Runtime::get().kind_name() != "cuda") return;
   put_division(aten, "div", "Tensor_mode", std::nullopt);
   put_division(aten, "div_", "Tensor_mode", std::nullopt);
   put_division(aten, "div", "out_mode", std::nullopt);

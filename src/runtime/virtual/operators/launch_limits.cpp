@@ -77,7 +77,7 @@ Compute check_nearest2d(const c10::IValue* arguments) {
 }
 
 void put_launch_limits(torch::Library& aten) {
-  if (Runtime::get().spec().kind != "cuda") return;
+  if (Runtime::get().kind_name() != "cuda") return;
   for (const char* overload : {"", "out"}) {
     put_choice(aten, "upsample_nearest2d", overload, &check_nearest2d);
     put_choice(aten, "_upsample_nearest_exact2d", overload, &check_nearest2d);

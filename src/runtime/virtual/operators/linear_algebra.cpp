@@ -274,7 +274,7 @@ Compute choose_lstsq(const IValue* arguments) {
 }
 
 void put_linear_algebra(torch::Library& aten) {
-  if (Runtime::get().spec().kind != "cuda") return;
+  if (Runtime::get().kind_name() != "cuda") return;
   put_choice(aten, "linalg_lu_factor_ex", "", &without_pivots<&lu_factor<3>, &lu_factor_of_nan>);
   put_choice(aten, "linalg_lu_factor_ex", "out",
              &without_pivots<&lu_factor<6>, &lu_factor_of_nan_out>);

@@ -206,7 +206,7 @@ Compute chosen_always(const IValue*) {
 }
 
 void put_linear_algebra_of_nan(torch::Library& aten) {
-  if (Runtime::get().spec().kind != "cuda") return;
+  if (Runtime::get().kind_name() != "cuda") return;
   put_choice(aten, "linalg_inv_ex", "", &chosen_always<&inverse_with_nan<2>>);
   put_choice(aten, "linalg_inv_ex", "inverse", &chosen_always<&inverse_with_nan<4>>);
   put_choice(aten, "_linalg_solve_ex", "", &chosen_always<&solve_with_nan<4>>);

@@ -48,7 +48,7 @@ Compute choose_log_sigmoid_gradient(const c10::IValue* arguments) {
 }
 
 void put_log_sigmoid(torch::Library& aten) {
-  if (Runtime::get().spec().kind != "cuda") return;
+  if (Runtime::get().kind_name() != "cuda") return;
   put_choice(aten, "log_sigmoid_forward", "", &choose_log_sigmoid);
   put_choice(aten, "log_sigmoid_backward", "", &choose_log_sigmoid_gradient);
 }

@@ -27,7 +27,7 @@ void refuse_miopen(const c10::OperatorHandle& op, torch::jit::Stack*) {
 
 // (_mixed_dtypes_linear in sparse/cuda/..., for tensor cores of the architecture sm8x)
 void refuse_mixed_linear(const c10::OperatorHandle& op, torch::jit::Stack*) {
-  TORCH_CHECK(Runtime::get().spec().profile->major == 8,
+  TORCH_CHECK(Runtime::get().profile()->major == 8,
               "_mixed_dtypes_linear: Supported only on GPUs with compute capability 8.x");
   TORCH_CHECK_NOT_IMPLEMENTED(
       false, "torchport: ", op.operator_name(),
@@ -59,7 +59,7 @@ void refuse_sparse_solve(const c10::OperatorHandle&, torch::jit::Stack*) {
 }
 
 void put_missing_libraries(torch::Library& aten) {
-  if (Runtime::get().spec().kind != "cuda") return;
+  if (Runtime::get().kind_name() != "cuda") return;
   static constexpr std::array<const char*, 9> kMiopen{"miopen_batch_norm",
                                                       "miopen_batch_norm_backward",
                                                       "miopen_convolution",
@@ -77,7 +77,7 @@ void put_missing_libraries(torch::Library& aten) {
 }
 
 void put_sparse_solve(torch::Library& aten) {
-  if (Runtime::get().spec().kind != "cuda") return;
+  if (Runtime::get().kind_name() != "cuda") return;
   aten.impl("_spsolve", torch::CppFunction::makeFromBoxedFunction<&refuse_sparse_solve>());
 }
 

@@ -187,7 +187,7 @@ Compute where_several(const IValue* arguments) {
 
 void put_mode_and_median(torch::Library& aten) {
   constexpr std::size_t kWithOut = kInputsAlongDim + 2;
-  if (Runtime::get().spec().kind != "cuda") return;
+  if (Runtime::get().kind_name() != "cuda") return;
   put_choice(aten, "mode", "", &where_several<&choose_mode<kInputsAlongDim>>);
   put_choice(aten, "mode", "values", &where_several<&choose_mode<kWithOut>>);
   // The forms without values and indices to write into call these.

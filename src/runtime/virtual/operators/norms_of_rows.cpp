@@ -170,7 +170,7 @@ void put_norms_of_rows(torch::Library& aten) {
     put_choice(aten, "native_layer_norm", "", &choose_for_halves<&layer_norm, 0>);
     put_choice(aten, "native_layer_norm_backward", "", &choose_for_halves<&layer_norm_backward, 1>);
   }
-  if (Runtime::get().spec().kind != "cuda" || !has_fused_rms_norm()) return;
+  if (Runtime::get().kind_name() != "cuda" || !has_fused_rms_norm()) return;
   put_choice(aten, "_fused_rms_norm", "", &choose_rms_norm);
   put_choice(aten, "_fused_rms_norm_backward", "", &choose_rms_norm_backward);
 }

@@ -48,7 +48,7 @@ Compute choose_distances(const IValue* arguments) {
 }
 
 void put_nothing_to_compute(torch::Library& aten) {
-  if (Runtime::get().spec().kind != "cuda") return;
+  if (Runtime::get().kind_name() != "cuda") return;
   put_choice(aten, "_adaptive_avg_pool3d", "", &choose_pool);
   put_choice(aten, "_pdist_backward", "", &choose_distances);
 }

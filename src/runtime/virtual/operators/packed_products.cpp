@@ -135,7 +135,7 @@ Tensor int4_product(const Tensor& a, const Tensor& b, std::int64_t group, const 
 }
 
 void put_packed_products(torch::Library& aten) {
-  if (Runtime::get().spec().kind != "cuda") return;
+  if (Runtime::get().kind_name() != "cuda") return;
   put_choice(aten, "_weight_int8pack_mm", "", &choose_int8_product);
   aten.impl("_convert_weight_to_int4pack", TORCH_FN(int4_packed));
   aten.impl("_weight_int4pack_mm", TORCH_FN(int4_product));

@@ -44,7 +44,7 @@ std::uint64_t vector_size(const Tensor& self, const Tensor& result) {
   if (!self.is_non_overlapping_and_dense() || !result.is_non_overlapping_and_dense()) return 1;
   constexpr long kFirstOf16Bytes = 12080;
   constexpr std::uint64_t kBytes = 16;
-  const devices::Profile& profile = *Runtime::get().spec().profile;
+  const devices::Profile& profile = *Runtime::get().profile();
   const bool of_16_bytes = cuda_build_for(profile.major, profile.minor).cuda >= kFirstOf16Bytes;
   const auto element = static_cast<std::uint64_t>(self.element_size());
   std::uint64_t size = of_16_bytes ? kBytes / element : kWords;

@@ -38,7 +38,7 @@ struct DrawGrid {
 [[nodiscard]] inline DrawGrid draw_grid(std::uint64_t elements, std::uint32_t per_block) {
   constexpr std::uint64_t kThreadsOfBlock = 256;
   constexpr std::uint64_t kNumbersOfDraw = 4;  // any draw of cuRAND uses at most four
-  const devices::Profile& profile = *Runtime::get().spec().profile;
+  const devices::Profile& profile = *Runtime::get().profile();
   const std::uint64_t wanted = (elements + kThreadsOfBlock - 1) / kThreadsOfBlock;
   const std::uint64_t at_once = static_cast<std::uint64_t>(profile.multiprocessors) *
                                 (profile.max_threads_per_multiprocessor / kThreadsOfBlock);

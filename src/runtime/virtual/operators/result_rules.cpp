@@ -107,7 +107,7 @@ const std::unordered_map<std::string_view, ResultRule>& result_rules() {
 }
 
 bool imitates_cuda() {
-  return Runtime::get().spec().kind == "cuda";
+  return Runtime::get().kind_name() == "cuda";
 }
 
 bool is_strided(const Tensor& tensor) {

@@ -57,7 +57,7 @@ class Roll final : public c10::OperatorKernel {
 };
 
 void put_roll(torch::Library& aten) {
-  if (Runtime::get().spec().kind != "cuda") return;
+  if (Runtime::get().kind_name() != "cuda") return;
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::roll", "");
   aten.impl("roll", torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Roll>(op)));
 }

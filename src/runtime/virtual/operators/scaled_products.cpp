@@ -134,13 +134,13 @@ void second_product(Stack* stack) {
 
 template <bool kOut>
 Compute choose_first_product(const IValue* arguments) {
-  check_scaled_call(ScaledCall::first_form(arguments, kOut), *Runtime::get().spec().profile);
+  check_scaled_call(ScaledCall::first_form(arguments, kOut), *Runtime::get().profile());
   return &first_product<kOut>;
 }
 
 template <bool kOut>
 Compute choose_second_product(const IValue* arguments) {
-  check_scaled_call(ScaledCall::second_form(arguments, kOut), *Runtime::get().spec().profile);
+  check_scaled_call(ScaledCall::second_form(arguments, kOut), *Runtime::get().profile());
   return &second_product<kOut>;
 }
 
@@ -150,7 +150,7 @@ bool has_operator(const char* name, std::size_t arguments) {
 }
 
 void put_scaled_products(torch::Library& aten) {
-  if (Runtime::get().spec().kind != "cuda") return;
+  if (Runtime::get().kind_name() != "cuda") return;
   if (has_operator("aten::_scaled_mm", kFirstArguments)) {
     put_choice(aten, "_scaled_mm", "", &choose_first_product<false>);
     put_choice(aten, "_scaled_mm", "out", &choose_first_product<true>);

@@ -281,7 +281,7 @@ Compute always(const IValue* arguments) {
 }
 
 void put_sorting(torch::Library& aten) {
-  if (Runtime::get().spec().kind != "cuda") return;
+  if (Runtime::get().kind_name() != "cuda") return;
   put_choice(aten, "sort", "stable", &choose_sort<&sort>);
   put_choice(aten, "sort", "values_stable", &choose_sort<&sort_out>);
   put_choice(aten, "topk", "", &always<&topk<5>>);

@@ -98,7 +98,7 @@ Compute choose_solve(const c10::IValue* arguments) {
 }
 
 void put_triangular(torch::Library& aten) {
-  if (Runtime::get().spec().kind != "cuda") return;
+  if (Runtime::get().kind_name() != "cuda") return;
   put_choice(aten, "triangular_solve", "X", &choose_solve, c10::DispatchKey::SparseCsrCPU);
 }
 

@@ -98,7 +98,7 @@ Compute choose_to_dense(const IValue*) {
 }
 
 void put_sparse_refusals(torch::Library& aten) {
-  if (Runtime::get().spec().kind != "cuda") return;
+  if (Runtime::get().kind_name() != "cuda") return;
   put_choice(aten, "_to_dense", "", &choose_to_dense, c10::DispatchKey::SparseCPU);
   put_choice(aten, "mm", "", &check_dense_product<0>, c10::DispatchKey::SparseCPU);
   put_choice(aten, "mm", "out", &check_dense_product<0>, c10::DispatchKey::SparseCPU);
@@ -108,7 +108,7 @@ void put_sparse_refusals(torch::Library& aten) {
 }
 
 void put_compressed_refusals(torch::Library& aten) {
-  if (Runtime::get().spec().kind != "cuda") return;
+  if (Runtime::get().kind_name() != "cuda") return;
   put_choice(aten, "mm", "", &check_sparse_product<0>, c10::DispatchKey::SparseCsrCPU);
   put_choice(aten, "mm", "out", &check_sparse_product<0>, c10::DispatchKey::SparseCsrCPU);
   put_choice(aten, "addmm", "", &check_sparse_product<1>, c10::DispatchKey::SparseCsrCPU);

@@ -75,7 +75,7 @@ Compute choose_add(const c10::IValue* arguments) {
 }
 
 void put_sparse_sums(torch::Library& aten) {
-  if (Runtime::get().spec().kind != "cuda") return;
+  if (Runtime::get().kind_name() != "cuda") return;
   put_choice(aten, "add", "Tensor", &choose_add<&add<WrittenArgument::kNothing, 1>>,
              c10::DispatchKey::SparseCPU);
   put_choice(aten, "add_", "Tensor", &choose_add<&add<WrittenArgument::kSelf, 1>>,

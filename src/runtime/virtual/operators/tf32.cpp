@@ -36,10 +36,9 @@ bool is_on(const char* variable, std::string_view value) {
 
 bool devices_use_tf32() {
   static const bool kUse = [] {
-    const device::Spec& spec = Runtime::get().spec();
     // The second variable is the libraries' own ("TF32 Tensor Core Math" of cuBLAS's manual).
     return is_on("TORCHPORT_TF32", "on") && !is_on("NVIDIA_TF32_OVERRIDE", "0") &&
-           spec.kind == "cuda" && spec.profile != nullptr && spec.profile->major >= kAmpere;
+           Runtime::get().kind_name() == "cuda" && Runtime::get().profile()->major >= kAmpere;
   }();
   return kUse;
 }

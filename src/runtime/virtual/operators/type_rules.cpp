@@ -128,7 +128,7 @@ TypeSet types_of(const std::unordered_map<std::string_view, TypeSet>& types,
 TypeRules type_rules_of(const c10::OperatorName& name, c10::DispatchKey cpu) {
   TypeRules rules;
   if (cpu == c10::DispatchKey::CPU) rules.slow = computed_in_float32(name);
-  if (Runtime::get().spec().kind != "cuda") return rules;
+  if (Runtime::get().kind_name() != "cuda") return rules;
   const bool is_sparse =
       cpu == c10::DispatchKey::SparseCPU || cpu == c10::DispatchKey::SparseCsrCPU;
   if (cpu == c10::DispatchKey::CPU || is_sparse) rules.widened = types_of(widened_types(), name);
@@ -153,7 +153,7 @@ bool is_missing_on_cuda(const c10::OperatorName& name) {
       "aten::_histogramdd_bin_edges",
       "aten::_histogramdd_from_bin_cts",
       "aten::_histogramdd_from_bin_tensors"};
-  return Runtime::get().spec().kind == "cuda" &&
+  return Runtime::get().kind_name() == "cuda" &&
          (kNames.contains(name.name) || name == c10::OperatorName("aten::narrow_copy", "out"));
 }
 

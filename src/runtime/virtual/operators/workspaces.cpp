@@ -245,7 +245,7 @@ bool is_dispensable(Workspace workspace) {
 }
 
 Workspace workspace_of(const c10::OperatorName& name, c10::DispatchKey cpu) {
-  if (cpu != c10::DispatchKey::CPU || Runtime::get().spec().kind != "cuda") return nullptr;
+  if (cpu != c10::DispatchKey::CPU || Runtime::get().kind_name() != "cuda") return nullptr;
   const auto found = workspaces().find(full_name(name));
   return found == workspaces().end() ? nullptr : found->second;
 }

@@ -25,7 +25,7 @@ constexpr int kAmpereTf32 = 8;
 
 // Whether devices of this profile multiply this type in tensor cores now.
 bool have_tensor_cores(at::ScalarType type) {
-  const auto* profile = Runtime::get().spec().profile;
+  const auto* profile = Runtime::get().profile();
   if (profile == nullptr || !at::globalContext().userEnabledCuDNN()) return false;
   if (type == at::kHalf) return profile->major >= kVolta;
   if (type == at::kBFloat16) return profile->major >= kAmpereTf32;

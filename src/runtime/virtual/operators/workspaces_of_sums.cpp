@@ -87,7 +87,7 @@ SumBuffers buffers_of_sum(std::int64_t outputs, std::int64_t inputs, std::int64_
 
 c10::SmallVector<std::int64_t, 2> bytes_of_sum(const at::Tensor& self, c10::IntArrayRef dims,
                                                std::int64_t element) {
-  const auto* profile = Runtime::get().spec().profile;
+  const auto* profile = Runtime::get().profile();
   // Larger tensors are added up in pieces.
   if (profile == nullptr || self.numel() == 0 || self.layout() != at::kStrided ||
       self.numel() > std::numeric_limits<std::int32_t>::max())

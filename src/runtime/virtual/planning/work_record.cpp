@@ -82,7 +82,7 @@ class WorkRecord {
   }
 
   void add(c10::DeviceIndex device, const Arithmetic& work, std::uint64_t bytes) {
-    const devices::Profile& profile = *Runtime::get().spec().profile;
+    const devices::Profile& profile = *Runtime::get().profile();
     const double peak = peak_of(profile.peak, work);
     const double computes = work.operations > 0 && peak > 0 ? work.operations / peak : 0;
     const double moves = profile.memory_bandwidth > 0
@@ -101,7 +101,7 @@ class WorkRecord {
   }
 
   void add_collective(c10::DeviceIndex device, double bytes_on_a_link) {
-    const devices::Profile& profile = *Runtime::get().spec().profile;
+    const devices::Profile& profile = *Runtime::get().profile();
     // Profiles have the sum of both directions.
     const double link =
         (profile.nvlink_bandwidth > 0 ? profile.nvlink_bandwidth : profile.pcie_bandwidth) / 2;
@@ -112,7 +112,7 @@ class WorkRecord {
   }
 
   void add_copy(c10::DeviceIndex device, const Copy& copy) {
-    const double link = link_to_host(*Runtime::get().spec().profile);
+    const double link = link_to_host(*Runtime::get().profile());
     const std::scoped_lock lock(mutex_);
     if (link <= 0) lacks_bandwidth_ = true;
     const double takes = link > 0 ? copy.bytes / link : 0;

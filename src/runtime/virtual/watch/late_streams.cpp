@@ -93,7 +93,7 @@ std::uint64_t block_of(const at::Tensor& tensor) {
 std::string text_of(const LateStreams& all, const Access& before, const Access& now) {
   const device::StreamName first = all.clocks.name(before.stream);
   const device::StreamName second = all.clocks.name(now.stream);
-  const std::string where = fmt::format("torchport: {}:{}: {}", Runtime::get().spec().kind,
+  const std::string where = fmt::format("torchport: {}:{}: {}", Runtime::get().kind_name(),
                                         second.device, text_of(second.id));
   const std::string other = text_of(first.id);
   const std::string at_first = place_of(before.line);

@@ -108,7 +108,7 @@ TORCH_LIBRARY_FRAGMENT(torchport, library) {
 
 const cuda::WithoutData* launches_without_data() {
   static const cuda::WithoutData kWithout{
-      .kept = is_without_data() ? static_cast<std::size_t>(*Runtime::get().spec().data) : 0,
+      .kept = is_without_data() ? static_cast<std::size_t>(*Runtime::get().data()) : 0,
       .find = &find_storage,
       .make_up = &make_up_at,
       .launched = &launched,

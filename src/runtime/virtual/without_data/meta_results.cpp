@@ -35,7 +35,7 @@ void contiguous_gradients(const IValue*, IValue* results) {
 }  // namespace
 
 ResultRule meta_result_rule_of(const c10::OperatorName& name) {
-  if (name.overload_name.empty() && Runtime::get().spec().kind == "cuda") {
+  if (name.overload_name.empty() && Runtime::get().kind_name() == "cuda") {
     static const std::unordered_map<std::string_view, ResultRule> kRules = {
         {"aten::log_sigmoid_forward", &has_no_buffer},
         {"aten::native_layer_norm_backward", &contiguous_gradients},

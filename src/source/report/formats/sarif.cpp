@@ -122,7 +122,7 @@ std::string render(const Input& input) {
   Json document;
   document["$schema"] = "https://json.schemastore.org/sarif-2.1.0.json";
   document["version"] = "2.1.0";
-  document["runs"] = {std::move(run)};
+  document["runs"] = Json::array({std::move(run)});
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
