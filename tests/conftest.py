@@ -33,6 +33,7 @@ class Torchport:
             if k not in ("NO_COLOR", "FORCE_COLOR", "VIRTUAL_ENV")
         }
         self.env["TORCHPORT_CACHE_DIR"] = str(folder.parent / "cache")
+        self.env["TORCHPORT_STATE_DIR"] = str(folder.parent / "state")
 
     def __call__(
         self, *words: object, env: dict | None = None, **options

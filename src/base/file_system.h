@@ -23,6 +23,7 @@ struct FileStatus {
   std::uint64_t device = 0;  // with inode: identifies a directory, to stop at symlink loops
   std::uint64_t inode = 0;
   std::int64_t mtime_ns = 0;
+  std::uint64_t links = 1;  // the names that the file has
 };
 
 struct DirectoryEntry {
@@ -51,6 +52,10 @@ class FileSystem {
   // fails, it leaves nothing.
   [[nodiscard]] virtual Result<void> create(const std::string& path, std::string_view content,
                                             std::uint32_t mode) = 0;
+  // Gives `to`, a new file of this user, the owner, group, ACL and extended attributes of `from`. Fails
+  // and says what cannot be given. An attribute that only the system sets is left out.
+  [[nodiscard]] virtual Result<void> copy_attributes(const std::string& from,
+                                                     const std::string& to) = 0;
   // Renames a file and replaces `to`, in one step for readers. It is not synced.
   [[nodiscard]] virtual Result<void> rename(const std::string& from, const std::string& to) = 0;
   // Waits until everything that was written to the file systems of these folders is on disk: one
@@ -82,6 +87,8 @@ class MemoryFileSystem final : public FileSystem {
                                           std::uint32_t mode) override;
   [[nodiscard]] Result<void> create(const std::string& path, std::string_view content,
                                     std::uint32_t mode) override;
+  [[nodiscard]] Result<void> copy_attributes(const std::string& from,
+                                             const std::string& to) override;
   [[nodiscard]] Result<void> rename(const std::string& from, const std::string& to) override;
   [[nodiscard]] Result<void> sync(const std::vector<std::string>& folders) override;
   [[nodiscard]] Result<void> make_directories(const std::string& path) override;

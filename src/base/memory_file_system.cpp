@@ -88,6 +88,11 @@ Result<void> MemoryFileSystem::create(const std::string& path, std::string_view 
   return {};
 }
 
+Result<void> MemoryFileSystem::copy_attributes(const std::string& /*from*/,
+                                               const std::string& /*to*/) {
+  return {};  // it has none
+}
+
 Result<void> MemoryFileSystem::rename(const std::string& from, const std::string& to) {
   changing();
   auto moved = files_.extract(normal(from));

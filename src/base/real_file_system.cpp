@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/file_system.h"
@@ -86,6 +87,7 @@ class RealFileSystem final : public FileSystem {
     status.inode = info.st_ino;
     status.mtime_ns =
         static_cast<std::int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec;
+    status.links = info.st_nlink;
     return status;
   }
 
@@ -155,9 +157,56 @@ class RealFileSystem final : public FileSystem {
     return {};
   }
 
+  [[nodiscard]] Result<void> copy_attributes(const std::string& from,
+                                             const std::string& to) override {
+    const FileDescriptor source(::open(from.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    const FileDescriptor target(::open(to.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    struct stat old_info {};
+    struct stat new_info {};
+    if (!source.ok() || !target.ok() || ::fstat(source.get(), &old_info) != 0 ||
+        ::fstat(target.get(), &new_info) != 0)
+      return io_error(from);
+    const uid_t owner =
+        old_info.st_uid == new_info.st_uid ? static_cast<uid_t>(-1) : old_info.st_uid;
+    const gid_t group =
+        old_info.st_gid == new_info.st_gid ? static_cast<gid_t>(-1) : old_info.st_gid;
+    if (owner != static_cast<uid_t>(-1) || group != static_cast<gid_t>(-1)) {
+      if (::fchown(target.get(), owner, group) != 0)
+        return io_error(from, "belongs to another user or group, which it would lose");
+      // The change of the owner took bits away.
+      if (::fchmod(target.get(), new_info.st_mode & 07777U) != 0) return io_error(from);
+    }
+    std::string names(
+        static_cast<std::size_t>(std::max<ssize_t>(::flistxattr(source.get(), nullptr, 0), 0)),
+        '\0');
+    const ssize_t length =
+        names.empty() ? 0 : ::flistxattr(source.get(), names.data(), names.size());
+    for (ssize_t at = 0; at < length;) {
+      const std::string name(names.c_str() + at);
+      at += static_cast<ssize_t>(name.size()) + 1;
+      if (auto copied = copy_attribute(source.get(), target.get(), name, from); !copied)
+        return copied;
+    }
+    return {};
+  }
+
   [[nodiscard]] Result<void> rename(const std::string& from, const std::string& to) override {
     if (::rename(from.c_str(), to.c_str()) != 0) return io_error(to, "cannot write");
     return {};
+  }
+
+  [[nodiscard]] static Result<void> copy_attribute(int source, int target, const std::string& name,
+                                                   const std::string& path) {
+    const ssize_t size = ::fgetxattr(source, name.c_str(), nullptr, 0);
+    if (size < 0) return {};  // it went, or only the system reads it
+    std::string value(static_cast<std::size_t>(size), '\0');
+    const ssize_t got = ::fgetxattr(source, name.c_str(), value.data(), value.size());
+    if (got < 0) return io_error(path, "cannot read its attribute " + name);
+    if (::fsetxattr(target, name.c_str(), value.data(), static_cast<std::size_t>(got), 0) == 0)
+      return {};
+    // Labels of security modules are the system's: the new file has that of its folder.
+    if (name.starts_with("security.") || name.starts_with("trusted.")) return {};
+    return io_error(path, "would lose its attribute " + name);
   }
 
   [[nodiscard]] Result<void> sync(const std::vector<std::string>& folders) override {

@@ -130,4 +130,20 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+std::size_t control_at(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) {
+    return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0U;
+  };
+  const unsigned first = byte(0);
+  if (first < 0x80U)
+    return (first < 0x20U && first != '\n' && first != '\t') || first == 0x7FU ? 1 : 0;
+  if (first == 0xC2U) return byte(1) < 0xA0U ? 2 : 0;
+  if (first == 0xD8U) return byte(1) == 0x9CU ? 2 : 0;  // U+061C
+  if (first != 0xE2U) return 0;
+  const unsigned third = byte(2);
+  if (byte(1) == 0x80U)  // U+200E, U+200F, U+2028 to U+202E
+    return third == 0x8EU || third == 0x8FU || (third >= 0xA8U && third <= 0xAEU) ? 3 : 0;
+  return byte(1) == 0x81U && third >= 0xA6U && third <= 0xA9U ? 3 : 0;  // U+2066 to U+2069
+}
+
 }  // namespace torchport::base

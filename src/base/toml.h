@@ -17,4 +17,29 @@
 #define TOML_UNREACHABLE __builtin_unreachable()
 #undef TOML_ASSERT_ASSUME
 #define TOML_ASSERT_ASSUME(condition) static_assert(true)
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
 #include <toml++/toml.h>
+
+namespace torchport::base {
+
+// The line, from 1, of the first key or header with more parts than a settings file can need; none
+// if there is none. Text that is no TOML gets some answer. A key of 200,000 parts is as many tables
+// in each other, which toml++ deletes by as many calls in each other.
+[[nodiscard]] std::optional<std::uint32_t> line_of_deep_key(std::string_view text);
+
+// toml::parse(), which also throws toml::parse_error for such keys. Use it instead.
+[[nodiscard]] inline toml::table parse_toml(std::string_view text, const std::string& path) {
+  if (const auto line = line_of_deep_key(text)) {
+    const toml::source_position place{*line, 1};
+    throw toml::parse_error("The key has too many parts",
+                            {place, place, std::make_shared<const std::string>(path)});
+  }
+  return toml::parse(text, path);
+}
+
+}  // namespace torchport::base

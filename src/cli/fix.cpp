@@ -1,7 +1,9 @@
 // Implements `torchport fix`.
 #include "source/project/fix.h"
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include <CLI/CLI.hpp>
@@ -9,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/fix_history.h"
 #include "cli/git.h"
 #include "cli/held_signals.h"
 #include "cli/source_run.h"
@@ -23,7 +26,6 @@ namespace {
 
 using report::counted;
 
-constexpr std::string_view kStateFolder = ".torchport";
 // They wait for the disk, so their number does not depend on the cores.
 constexpr unsigned kWritingThreads = 8;
 
@@ -35,17 +37,55 @@ struct FixCommand {
   bool allow_dirty = false;
 };
 
+// Earlier versions kept a journal in the tree. One that lies there may be anybody's, so that it is
+// not read.
+void tell_of_foreign_journal(const project::Config& config) {
+  const std::string path = base::join_path(config.root, ".torchport/undo.cbor");
+  if (base::real_file_system().status(path, false).type != base::FileType::kMissing)
+    fmt::print(
+        stderr,
+        "torchport: {}: a journal that lies in the tree is not read, because it may have come "
+        "with the tree\n",
+        report::one_line(path));
+}
+
 int run_undo(const project::Config& config) {
+  const auto history = FixHistory::of_tree(config.root);
+  if (!history) {
+    print_error(history.error());
+    return kUsageError;
+  }
+  tell_of_foreign_journal(config);
   const HeldSignals held;
-  auto undone = project::undo(base::real_file_system(), base::join_path(config.root, kStateFolder),
-                              kWritingThreads);
+  auto undone = project::undo(base::real_file_system(), history->state(), kWritingThreads);
   if (!undone) {
     print_error(undone.error());
     return kUsageError;
   }
   for (const base::Error& problem : undone->problems) print_error(problem);
+  for (const base::Error& note : undone->notes) print_error(note);
   fmt::print("Restored {}.\n", counted(undone->restored.size(), "file"));
+  if (!undone->problems.empty())
+    fmt::print("{} could not be restored; once that is mended, `torchport fix --undo` goes on.\n",
+               counted(undone->problems.size(), "file"));
+  else if (undone->runs_left > 0)
+    fmt::print("{} here can be undone, too: run it again.\n",
+               counted(undone->runs_left, "earlier fix", "earlier fixes"));
   return undone->problems.empty() ? kClean : kFindings;
+}
+
+// Brings a run that was killed half way to its beginning. Returns whether files are other ones now.
+base::Result<bool> roll_back(const FixHistory& history) {
+  const HeldSignals held;
+  auto undone = project::recover(base::real_file_system(), history.state(), kWritingThreads);
+  if (!undone) return tl::unexpected<base::Error>(undone.error());
+  for (const base::Error& problem : undone->problems) print_error(problem);
+  if (!undone->restored.empty())
+    fmt::print(stderr, "torchport: an earlier fix was stopped half way; its {} restored first\n",
+               undone->restored.size() == 1
+                   ? "file was"
+                   : fmt::format("{} files were", undone->restored.size()));
+  return !undone->restored.empty();
 }
 
 std::string table(const std::map<std::string, std::size_t>& counts) {
@@ -81,7 +121,7 @@ std::string left_summary(const project::FixPlan& plan, bool unsafe_fixes) {
   for (const project::Diagnostic& d : plan.left) {
     const bool fixable = d.has_fix && d.applicability != edit::Applicability::kDisplay;
     Left& entry = (fixable && !unsafe_fixes ? review : by_hand)[d.code];
-    if (entry.count++ == 0) entry.first = fmt::format("{}:{}", d.path, d.line);
+    if (entry.count++ == 0) entry.first = fmt::format("{}:{}", report::one_line(d.path), d.line);
   }
   std::string text;
   if (!review.empty())
@@ -94,29 +134,43 @@ std::string left_summary(const project::FixPlan& plan, bool unsafe_fixes) {
   return text;
 }
 
-void print_result(const project::FixPlan& plan, std::size_t written, bool diff, bool unsafe_fixes) {
+// `written` are the files that have their new content, or would have it.
+void print_result(const project::FixPlan& plan, const std::set<std::string>& written, bool diff,
+                  bool unsafe_fixes) {
   std::size_t fixes = 0;
-  for (const auto& [code, n] : plan.fixed) fixes += n;
+  std::map<std::string, std::size_t> by_code;
+  for (const project::Change& change : plan.changes) {
+    if (!written.contains(change.path)) continue;
+    for (const auto& [code, n] : change.fixed) {
+      by_code[code] += n;
+      fixes += n;
+    }
+  }
   FILE* out = diff ? stderr : stdout;
-  if (fixes == 0 && plan.left.empty()) {
+  if (written.size() < plan.changes.size())
+    fmt::print(out, "{} could not be written: what was found there is still there.\n",
+               counted(plan.changes.size() - written.size(), "file"));
+  if (fixes == 0 && plan.left.empty() && plan.changes.empty()) {
     fmt::print(out, "Nothing to fix in {}.\n", counted(plan.files, "file"));
     return;
   }
-  if (fixes == 0)
+  if (fixes == 0 && !plan.changes.empty() && written.empty())
+    fmt::print(out, "Nothing was fixed.\n");
+  else if (fixes == 0)
     fmt::print(out, "Nothing here can be fixed automatically{}.\n",
                unsafe_fixes ? "" : " without a review");
   else
     fmt::print(out, "{} {} in {}.\n{}", diff ? "Would fix" : "Fixed", counted(fixes, "finding"),
-               counted(written, "file"), table(plan.fixed));
+               counted(written.size(), "file"), table(by_code));
   for (const project::Change& change : plan.changes) {
-    if (change.created)
+    if (change.created && written.contains(change.path))
       fmt::print(out, "\nNew: {}, from which the fixed files of its package take the device.\n",
-                 change.path);
+                 report::one_line(change.path));
   }
   fmt::print(out, "{}", left_summary(plan, unsafe_fixes));
   if (diff && fixes > 0)
     fmt::print(out, "\nNext: run it without --diff to write the change.\n");
-  else if (written > 0)
+  else if (!written.empty())
     fmt::print(out,
                "\nNext: read the change (`git diff`) and run your tests; `torchport fix --undo` "
                "restores the files.\n");
@@ -152,7 +206,7 @@ bool refuse_dirty(const SourceRun& run, const project::FixPlan& plan) {
   fmt::print(stderr,
              "torchport: the git tree has uncommitted changes ({}{}); nothing was written.\n"
              "Commit or stash them first, or add --allow-dirty.\n",
-             dirty->front(),
+             report::one_line(dirty->front()),
              dirty->size() > 1 ? fmt::format(" and {} more", dirty->size() - 1) : "");
   return true;
 }
@@ -165,6 +219,25 @@ int run(const FixCommand& command) {
   }
   base::FileSystem& fs = base::real_file_system();
   if (command.undo) return run_undo(source->config);
+  std::optional<FixHistory> history;
+  if (!command.diff) {
+    auto mine = FixHistory::of_tree(source->config.root);
+    if (!mine) {
+      print_error(mine.error());
+      return kUsageError;
+    }
+    history.emplace(std::move(*mine));
+    const auto changed = roll_back(*history);
+    if (!changed) {
+      print_error(changed.error());
+      return kUsageError;
+    }
+    if (*changed) source = start_source_run(command.selection, false);
+    if (!source) {
+      print_error(source.error());
+      return kUsageError;
+    }
+  }
   for (const base::Error& problem : source->problems) print_error(problem);
   if (source->files.empty() && !source->problems.empty()) return kUsageError;
 
@@ -188,9 +261,8 @@ int run(const FixCommand& command) {
                              0});
     return true;
   });
-  const std::string state = base::join_path(source->config.root, kStateFolder);
-  std::size_t written = plan.changes.size();
-  if (!command.diff && plan.changes.empty()) project::sweep(fs, state);
+  std::set<std::string> written;
+  for (const project::Change& change : plan.changes) written.insert(change.path);
   if (command.diff) {
     for (const project::Change& change : plan.changes) {
       const std::string text = project::unified_diff(change);
@@ -199,12 +271,13 @@ int run(const FixCommand& command) {
   } else if (!plan.changes.empty()) {
     if (!command.allow_dirty && refuse_dirty(*source, plan)) return kUsageError;
     const HeldSignals held;
-    auto result = project::write_changes(fs, state, plan.changes, kWritingThreads);
+    auto result = project::write_changes(fs, history->state(), plan.changes, kWritingThreads);
     if (!result) {
       print_error(result.error());
       return kInternalError;
     }
-    written = result->files.size();
+    written = {result->files.begin(), result->files.end()};
+    for (const base::Error& note : result->notes) print_error(note);
     plan.problems.insert(plan.problems.end(), result->problems.begin(), result->problems.end());
   }
   for (const base::Error& problem : plan.problems) print_error(problem);

@@ -47,10 +47,18 @@ int become(std::vector<std::string> command, const std::vector<std::string>& res
   return kUsageError;
 }
 
+// `python -m` would import what the current folder has of the same name as a module of Python: a
+// downloaded model may lie beside a typing.py. The folder is on the path once a module of it is named
+// (python/torchport/_named.py). `python -P` does the same, since Python 3.11.
 std::vector<std::string> python_module(const char* module) {
   const Python python = find_python();
   if (!python.own) show_package_to_python();
-  return {python.program, "-m", module};
+  return {python.program, "-c",
+          fmt::format("import sys\n"
+                      "if sys.path[:1] == ['']: del sys.path[0]\n"
+                      "import runpy\n"
+                      "runpy._run_module_as_main('{}')",
+                      module)};
 }
 
 // Passes all words after the subcommand's name to `command`.

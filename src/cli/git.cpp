@@ -1,37 +1,31 @@
 #include "cli/git.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include "base/process.h"
 #include "base/text.h"
+#include "cli/git_run.h"
 
 namespace torchport::cli {
 
 namespace {
 
-constexpr std::chrono::seconds kTimeLimit{60};
-
-// Runs `git status` for these files, or for all; `options` are those before `status`. Returns its
-// output; empty if git fails.
-base::Result<std::string> status_of(const std::vector<std::string>& options, const char* untracked,
+// Asks in a folder, or where this process is, for the status of these files, or of all. Returns git's answer; empty if git has none.
+base::Result<std::string> status_of(const std::string& folder, const char* untracked,
                                     const std::vector<std::string>& files) {
-  std::vector<std::string> words{"git"};
-  words.insert(words.end(), options.begin(), options.end());
-  words.insert(words.end(), {"status", "--porcelain=v1", "-z", untracked, "--"});
-  const std::string shown = fmt::format("{}", fmt::join(words.begin(), words.end() - 1, " "));
-  words.insert(words.end(), files.begin(), files.end());
-  auto ended = base::run(
-      {.words = std::move(words), .errors_file = base::kNowhere, .time_limit = kTimeLimit});
+  // A submodule has a configuration of its own.
+  GitQuestion question{
+      folder, {"status", "--porcelain=v1", "-z", "--ignore-submodules=all", untracked, "--"}};
+  question.words.insert(question.words.end(), files.begin(), files.end());
+  auto ended = ask_git(question);
   if (!ended) return std::string();
   if (ended->out_of_time)
-    return base::fail(base::ErrorCode::kBudget,
-                      fmt::format("`{}` did not end within {} s", shown, kTimeLimit.count()));
+    return base::fail(
+        base::ErrorCode::kBudget,
+        fmt::format("`git status` did not end within {} s", question.time_limit.count()), folder);
   if (ended->too_much_output)
-    return base::fail(base::ErrorCode::kBudget, fmt::format("`{}` writes too much", shown));
+    return base::fail(base::ErrorCode::kBudget, "`git status` writes too much", folder);
   return ended->well() ? std::move(ended->output) : std::string();
 }
 
@@ -47,7 +41,7 @@ std::vector<std::string> entries(const std::string& listing) {
 
 base::Result<std::vector<std::string>> dirty_files(const std::string& folder,
                                                    const std::vector<std::string>& files) {
-  const auto changed = status_of({"-C", folder}, "--untracked-files=no", {});
+  const auto changed = status_of(folder, "--untracked-files=no", {});
   if (!changed) return tl::unexpected<base::Error>(changed.error());
   auto dirty = entries(*changed);
   if (files.empty()) return dirty;
@@ -61,10 +55,7 @@ base::Result<std::vector<std::string>> dirty_files(const std::string& folder,
 }
 
 bool is_ignored(const std::string& folder, const std::string& file) {
-  const auto ended =
-      base::run({.words = {"git", "-C", folder, "check-ignore", "--quiet", "--", file},
-                 .errors_file = base::kNowhere,
-                 .time_limit = kTimeLimit});
+  const auto ended = ask_git({folder, {"check-ignore", "--quiet", "--", file}});
   return ended && ended->well();
 }
 

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include "base/file_system.h"
-#include "base/process.h"
 #include "base/text.h"
 #include "cli/git.h"
+#include "cli/git_run.h"
 
 namespace torchport::cli {
 
@@ -15,7 +15,6 @@ namespace {
 using base::ErrorCode;
 
 constexpr std::chrono::seconds kAnswerTime{120};
-constexpr std::size_t kMostPatch = std::size_t{1} << 30U;  // bytes
 
 // Answers of git in one folder.
 class Git {
@@ -24,12 +23,7 @@ class Git {
 
   // Fails with kUsage if git is not installed, and with kBudget if it does not answer.
   [[nodiscard]] base::Result<base::Ended> ask(const std::vector<std::string>& words) const {
-    std::vector<std::string> command{"git", "-C", folder_};
-    command.insert(command.end(), words.begin(), words.end());
-    auto ended = base::run({.words = std::move(command),
-                            .environment = {{"LC_ALL", "C"}, {"GIT_OPTIONAL_LOCKS", "0"}},
-                            .most_output = kMostPatch,
-                            .time_limit = kAnswerTime});
+    auto ended = ask_git({folder_, words, kAnswerTime});
     if (!ended)
       return base::fail(ErrorCode::kUsage,
                         "--diff needs git, and there is none in PATH; install it, or check without "
@@ -113,6 +107,12 @@ base::Result<std::string> merge_base(const Git& git, const std::string& base) {
                   base));
 }
 
+// Whether git would have to fetch what a partial clone left out.
+bool lacks_objects(const std::string& errors) {
+  return errors.find("promisor") != std::string::npos ||
+         errors.find("' not allowed") != std::string::npos;
+}
+
 }  // namespace
 
 base::Result<ChangeSince> change_since(const std::string& folder, const std::string& base) {
@@ -131,11 +131,18 @@ base::Result<ChangeSince> change_since(const std::string& folder, const std::str
   auto patch =
       git.ask({"diff", "--unified=0", "--inter-hunk-context=0", "--no-color", "--no-ext-diff",
                "--no-textconv", "--text", "--find-renames", "--no-relative", "--src-prefix=a/",
-               "--dst-prefix=b/", "--ignore-submodules", *from, "--"});
+               "--dst-prefix=b/", "--ignore-submodules=all", *from, "--"});
   if (!patch) return tl::unexpected<base::Error>(patch.error());
   auto added = git.ask({"ls-files", "--others", "--exclude-standard", "-z"});
   if (!added) return tl::unexpected<base::Error>(added.error());
   for (const base::Ended* ended : {&*patch, &*added}) {
+    if (!ended->well() && lacks_objects(ended->errors))
+      return base::fail(
+          ErrorCode::kUsage,
+          fmt::format("this partial clone lacks files of {0}, and torchport fetches nothing; "
+                      "`git diff {0}... >/dev/null` fetches them",
+                      base),
+          change.top);
     if (!ended->well())
       return base::fail(ErrorCode::kUsage,
                         fmt::format("git cannot tell what has changed since {}: {}", base,

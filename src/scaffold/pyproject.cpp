@@ -43,7 +43,7 @@ void read_dependencies(const toml::table& whole, Project& project) {
 base::Result<void> read_pyproject(std::string_view text, Project& project) {
   toml::table whole;
   try {
-    whole = toml::parse(text, std::string("pyproject.toml"));
+    whole = base::parse_toml(text, "pyproject.toml");
   } catch (const toml::parse_error& error) {
     return base::fail(base::ErrorCode::kSyntax, std::string(error.description()), "pyproject.toml",
                       error.source().begin.line);

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -57,7 +58,7 @@ def test_diff_writes_nothing_and_patch_reads_it(torchport) -> None:
     path = torchport.write("a.py", TIE)
     run = fix(torchport, "--diff")
     assert path.read_text() == TIE
-    assert not (torchport.folder / ".torchport").exists()
+    assert not Path(torchport.env["TORCHPORT_STATE_DIR"]).exists()
     subprocess.run(
         ["patch", "-p0"],
         input=run.stdout,
@@ -219,6 +220,7 @@ def test_a_kill_in_the_middle_can_be_undone(torchport, delay) -> None:
     files = [torchport.write(f"m{i}.py", TIE * 40) for i in range(150)]
     process = subprocess.Popen(
         [torchport.program, "fix", "--select", "TP101", "."],
+        env=torchport.env,
         cwd=torchport.folder,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -256,6 +258,7 @@ def test_a_full_disk_harms_nothing(torchport, tmp_path) -> None:
         before = (disk / "a.py").read_bytes()
         run = subprocess.run(
             [torchport.program, "fix", "--select", "TP101", "."],
+            env=torchport.env,
             cwd=disk,
             capture_output=True,
             text=True,

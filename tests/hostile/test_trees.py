@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from hostile_file import TIE
@@ -96,6 +97,9 @@ def test_links_in_circles_and_out_of_the_tree(torchport, tmp_path) -> None:
         assert name in named.stdout + named.stderr
 
 
+NOBODY = 65534
+
+
 def as_nobody(torchport, *words: str) -> subprocess.CompletedProcess:
     """Root may read anything: run as somebody who may not."""
     prefix = (
@@ -136,6 +140,10 @@ def open_to_all(torchport, tmp_path):
             if mode & 0o005 != 0o005:
                 path.chmod(mode | 0o055)
     torchport.folder.chmod(0o777)
+    state = Path(torchport.env["TORCHPORT_STATE_DIR"])
+    state.mkdir()
+    if os.geteuid() == 0:
+        os.chown(state, NOBODY, NOBODY)
     return torchport
 
 
@@ -160,14 +168,22 @@ def test_what_may_not_be_written_is_said_and_the_rest_is_fixed(open_to_all) -> N
     torchport = open_to_all
     good = torchport.write("a.py", TIE)
     kept = torchport.write("shut/b.py", TIE)
-    for path in (good, kept):
+    of_root = torchport.write("c.py", TIE)
+    for path in (good, kept, of_root):
         path.chmod(0o666)
     kept.parent.chmod(0o555)
+    if os.geteuid() == 0:
+        os.chown(good, NOBODY, NOBODY)
     try:
         run = as_nobody(torchport, "fix", "--select", "TP101")
         assert run.returncode == 1
         assert "shut/b.py" in run.stderr and "Permission denied" in run.stderr
         assert kept.read_text() == TIE
+        if os.geteuid() == 0:
+            assert "c.py: belongs to another user or group, which it would lose" in run.stderr
+            assert of_root.read_text() == TIE and of_root.stat().st_uid == 0
+            assert "Fixed 1 finding in 1 file." in run.stdout
+            assert "2 files could not be written" in run.stdout
         assert ".to(DEVICE)" in good.read_text()
         assert os.listdir(kept.parent) == ["b.py"], "no temporary file stays"
     finally:
@@ -319,13 +335,19 @@ def test_a_damaged_journal_restores_nothing(torchport) -> None:
     path = torchport.write("a.py", TIE)
     assert torchport("fix", "--select", "TP101").returncode == 0
     fixed = path.read_text()
-    journal = torchport.folder / ".torchport/undo.cbor"
+    (journal,) = Path(torchport.env["TORCHPORT_STATE_DIR"]).glob("undo/*/*.done")
     whole = journal.read_bytes()
-    for damaged in (b"", whole[: len(whole) // 2], b"\xff" * 100, b"\x9b" + b"\xff" * 8):
+    for damaged in (
+        b"",
+        whole[: len(whole) // 2],
+        b"\xff" * 100,
+        b"\x9b" + b"\xff" * 8,
+        b"\x81" * 10_000_000,
+    ):
         journal.write_bytes(damaged)
         run = torchport("fix", "--undo")
-        assert run.returncode in (1, 2), run
-        assert "undo.cbor" in run.stderr
+        assert run.returncode == 2, run
+        assert journal.name in run.stderr and "damaged" in run.stderr
         assert path.read_text() == fixed
     journal.write_bytes(whole)
     assert torchport("fix", "--undo").returncode == 0

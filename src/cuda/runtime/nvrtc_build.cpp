@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/file_system.h"
+#include "base/private_folder.h"
 #include "base/process.h"
 #include "base/temporary_folder.h"
 #include "cuda/runtime/memory.h"
@@ -35,13 +37,19 @@ std::string program() {
   return "torchport";
 }
 
-fs::path cache_folder() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  if (cache != nullptr && *cache != '\0') return fs::path(cache) / "torchport" / "nvrtc";
-  if (home != nullptr && *home != '\0') return fs::path(home) / ".cache" / "torchport" / "nvrtc";
-  std::error_code error;
-  return fs::temp_directory_path(error) / fmt::format("torchport-nvrtc-{}", getuid());
+// What is in it is loaded, so that it has to be this user's alone.
+base::Result<std::string> cache_folder() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return value == nullptr ? std::string() : std::string(value);
+  };
+  std::string caches = base::cache_folder(variable);
+  if (caches.empty()) {
+    auto own = base::private_folder(fmt::format("/tmp/torchport-{}", geteuid()));
+    if (!own) return own;
+    caches = std::move(*own);
+  }
+  return base::private_folder(base::join_path(caches, "nvrtc"));
 }
 
 std::uint64_t hash_of(const std::string& text) {
@@ -95,7 +103,9 @@ std::string without(std::string text, const std::string& folder) {
 
 Built build_at_run_time(const RuntimeSource& source) {
   const std::string key = key_of(source);
-  const fs::path kept = cache_folder() / fmt::format("{:016x}", hash_of(key));
+  const auto caches = cache_folder();
+  if (!caches) return {{}, fmt::format("{}: {}", caches.error().path, caches.error().message)};
+  const fs::path kept = fs::path(*caches) / fmt::format("{:016x}", hash_of(key));
   std::error_code error;
   if (fs::exists(kept / "module.so", error) && read(kept / "key") == key)
     return {(kept / "module.so").string(), read(kept / "log")};

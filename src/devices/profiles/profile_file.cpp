@@ -294,7 +294,7 @@ base::Result<std::unique_ptr<ProfileFile>> parse_profile(std::string_view text,
   if (text.size() > kMostText)
     return base::fail(base::ErrorCode::kConfig, "the file is too large for a profile", path);
   try {
-    const toml::table table = toml::parse(text, path);
+    const toml::table table = base::parse_toml(text, path);
     auto file = std::make_unique<ProfileFile>();
     file->path = path;
     if (auto error = read(table, *file)) return tl::unexpected<base::Error>(std::move(*error));

@@ -17,7 +17,8 @@ namespace torchport::checkpoint {
 
 base::Result<MappedFile> MappedFile::open(const std::string& path) {
   const auto refused = [&] { return base::fail(base::ErrorCode::kIo, std::strerror(errno), path); };
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // O_NONBLOCK: opening a FIFO must not wait for a writer.
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return refused();
   struct stat status {};
   MappedFile mapped;

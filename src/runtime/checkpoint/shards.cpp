@@ -47,6 +47,8 @@ base::Result<std::optional<ShardIndex>> shard_index_of(const std::string& path) 
   const auto refuse = [&](std::string why) {
     return base::fail(ErrorCode::kSyntax, std::move(why), index.string());
   };
+  if (fs::exists(index, error) && !fs::is_regular_file(index, error))
+    return refuse("is not a regular file");
   std::ifstream stream(index);
   if (!stream) return base::fail(ErrorCode::kIo, "cannot be read", index.string());
   const json whole = json::parse(stream, nullptr, /*allow_exceptions=*/false);

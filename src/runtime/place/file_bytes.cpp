@@ -16,11 +16,16 @@ FileBytes::FileBytes(const std::string& path) {
   const auto refuse = [&] {
     throw std::runtime_error("torchport: " + path + ": " + std::strerror(errno));
   };
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // O_NONBLOCK: opening a FIFO must not wait for a writer.
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) refuse();
   struct stat status {};
   void* address = MAP_FAILED;
-  if (fstat(file, &status) == 0 && status.st_size > 0) {
+  if (fstat(file, &status) == 0 && !S_ISREG(status.st_mode)) {
+    ::close(file);
+    throw std::runtime_error("torchport: " + path + ": is not a regular file");
+  }
+  if (status.st_size > 0) {
     size_ = static_cast<std::size_t>(status.st_size);
     address = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file, 0);
   }

@@ -81,7 +81,7 @@ std::optional<Profiles> find_profiles(const std::string& folder) {
         throw std::invalid_argument(fmt::format("torchport: {}: {}", path, text.error().message));
       if (text->find("profiles") == std::string::npos) continue;
       try {
-        Profiles found{toml::parse(*text, path), nullptr, path};
+        Profiles found{base::parse_toml(*text, path), nullptr, path};
         auto view = std::string_view(name) == "pyproject.toml"
                         ? found.table["tool"]["torchport"]["profiles"]
                         : found.table["profiles"];

@@ -141,7 +141,7 @@ base::Result<std::optional<Config>> try_file(const base::FileSystem& fs, const s
   auto text = fs.read(path);
   if (!text) return tl::unexpected<base::Error>(text.error());
   try {
-    const toml::table table = toml::parse(*text, path);
+    const toml::table table = base::parse_toml(*text, path);
     const std::string root(base::parent_path(path));
     if (!is_pyproject) {
       auto config = from_table(table, path, root);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/line_changes.h"
+#include "base/text.h"
 #include "source/project/fix.h"
 
 namespace torchport::project {
@@ -53,12 +54,39 @@ std::vector<edit::Edit> line_edits(const std::string& before, const std::string&
   return edits;
 }
 
+namespace {
+
+// A name as git writes it in a patch: in quotes, with escapes, where it has characters that a
+// terminal would obey, or that end it. `patch` and `git apply` read it.
+std::string patch_name(std::string_view path) {
+  std::string text;
+  bool plain = true;
+  for (std::size_t at = 0; at < path.size();) {
+    std::size_t length = base::control_at(path, at);
+    if (path[at] == '\n' || path[at] == '\t') length = 1;
+    if (length == 0 && (path[at] == '"' || path[at] == '\\')) {
+      text.append(1, '\\').append(1, path[at++]);
+      plain = false;
+    } else if (length == 0) {
+      text += path[at++];
+    } else {
+      for (; length > 0; --length, ++at)
+        text += fmt::format("\\{:03o}", static_cast<unsigned char>(path[at]));
+      plain = false;
+    }
+  }
+  return plain ? text : "\"" + text + "\"";
+}
+
+}  // namespace
+
 std::string unified_diff(const Change& change) {
   dtl::Diff<std::string> diff(base::whole_lines(change.before), base::whole_lines(change.after));
   diff.compose();
   diff.composeUnifiedHunks();
   std::string out =
-      fmt::format("--- {}\n+++ {}\n", change.created ? "/dev/null" : change.path, change.path);
+      fmt::format("--- {}\n+++ {}\n", change.created ? "/dev/null" : patch_name(change.path),
+                  patch_name(change.path));
   for (const auto& hunk : diff.getUniHunks()) {
     out += fmt::format("@@ -{},{} +{},{} @@\n", change.before.empty() ? 0 : hunk.a, hunk.b, hunk.c,
                        hunk.d);

@@ -219,9 +219,11 @@ FixPlan plan_fixes(const base::FileSystem& fs, const std::vector<std::string>& f
     if (!reached) continue;
     FileFix& result = *reached;
     ++plan.files;
-    for (Change& change : result.change) plan.changes.push_back(std::move(change));
-    for (const auto& [code, n] : result.applied)
-      plan.fixed[std::string(code)] += static_cast<std::size_t>(n);
+    for (Change& change : result.change) {
+      for (const auto& [code, n] : result.applied)
+        change.fixed[std::string(code)] += static_cast<std::size_t>(n);
+      plan.changes.push_back(std::move(change));
+    }
     for (Diagnostic& d : result.left.diagnostics) plan.left.push_back(std::move(d));
     for (base::Error& e : result.left.problems) plan.problems.push_back(std::move(e));
   }

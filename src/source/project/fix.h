@@ -14,7 +14,6 @@ namespace torchport::project {
 
 struct FixPlan {
   std::vector<Change> changes;
-  std::map<std::string, std::size_t> fixed;  // rule code -> fixes applied
   std::vector<Diagnostic> left;              // findings in the new text
   std::vector<base::Error> problems;
   std::size_t files = 0;

@@ -26,7 +26,7 @@ std::uint16_t of_pyproject(const base::FileSystem& fs, const std::string& path) 
   const auto text = fs.read(path);
   if (!text) return 0;
   try {
-    const toml::table table = toml::parse(*text, path);
+    const toml::table table = base::parse_toml(*text, path);
     const auto tool = table["tool"];
     for (const auto& [name, key] :
          std::to_array<std::pair<const char*, const char*>>({{"black", "line-length"},

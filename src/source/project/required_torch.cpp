@@ -78,7 +78,7 @@ void read_requirements(const base::FileSystem& fs, const std::string& path, Floo
 void read_pyproject(std::string_view text, const std::string& path, Floor& floor) {
   toml::table whole;
   try {
-    whole = toml::parse(text, path);
+    whole = base::parse_toml(text, path);
   } catch (const toml::parse_error&) {
     return;
   }

@@ -8,33 +8,19 @@
 #include <thread>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "source/project/cache.h"
+#include "source/project/journal.h"
 
 namespace torchport::project {
 
 namespace {
 
 using base::ErrorCode;
-using Bytes = std::vector<std::uint8_t>;
 
-constexpr std::string_view kJournal = "undo.cbor";
 constexpr std::string_view kPartial = ".torchport-";
-
-std::string digest(std::string_view content) {
-  const CacheKey key = cache_key({content});
-  return fmt::format("{:016x}{:016x}", key.high, key.low);
-}
-
-Bytes bytes_of(std::string_view text) {
-  return {text.begin(), text.end()};
-}
-
-template <class Container>
-std::string text_of(const Container& bytes) {
-  return {bytes.begin(), bytes.end()};
-}
+constexpr std::uint32_t kPermissions = 0777;
+// So many runs of a tree can be undone.
+constexpr std::size_t kKeptRuns = 50;
 
 std::string beside(const std::string& path, const std::string& name) {
   return base::join_path(base::parent_path(path), name);
@@ -108,6 +94,21 @@ Written replace_files(base::FileSystem& fs, const std::vector<Replacement>& repl
       written.problems.push_back(made.error());
       continue;
     }
+    if (!one.created) {
+      if (auto kept = fs.copy_attributes(one.path, beside(one.path, one.partial)); !kept) {
+        (void)fs.remove(beside(one.path, one.partial));
+        kept.error().path = one.path;
+        kept.error().message += "; it was not written";
+        written.problems.push_back(kept.error());
+        continue;
+      }
+      if (const std::uint64_t links = fs.status(one.path, false).links; links > 1)
+        written.notes.push_back(
+            {ErrorCode::kChanged,
+             fmt::format("has {} more {} (hard links), which {} the old content", links - 1,
+                         links == 2 ? "name" : "names", links == 2 ? "keeps" : "keep"),
+             one.path, 0});
+    }
     staged.push_back(&one);
     std::string folder(base::parent_path(one.path));
     if (folders.empty() || folders.back() != folder) folders.push_back(std::move(folder));
@@ -148,66 +149,120 @@ Written replace_files(base::FileSystem& fs, const std::vector<Replacement>& repl
   return written;
 }
 
-base::Result<void> prepare_state(base::FileSystem& fs, const std::string& state) {
-  if (auto made = fs.make_directories(state); !made) return made;
-  // The folder is not source code, so version control must not see it.
-  const std::string ignore = base::join_path(state, ".gitignore");
-  if (fs.status(ignore, true).type != base::FileType::kMissing) return {};
-  return fs.write_atomic(ignore, "*\n", 0644);
-}
-
-base::Result<void> write_journal(base::FileSystem& fs, const std::string& state,
-                                 const std::vector<Change>& changes,
-                                 const std::vector<Replacement>& replacements) {
-  nlohmann::json journal = nlohmann::json::array();
+std::vector<JournalEntry> entries_of(const base::FileSystem& fs, const std::vector<Change>& changes,
+                                     const std::vector<Replacement>& replacements) {
+  std::vector<JournalEntry> entries;
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const Change& change = changes[i];
-    // Absolute, so that undo works from any folder.
+    // Absolute, so that undo works from any folder, and without links.
     std::string path = fs.canonical(change.path).value_or(change.path);
     if (change.created) {
       const std::string folder(base::parent_path(change.path));
       path = base::join_path(fs.canonical(folder).value_or(folder), base::file_name(change.path));
     }
-    journal.push_back({{"path", bytes_of(path)},
-                       {"before", nlohmann::json::binary(bytes_of(change.before))},
-                       {"after", digest(change.after)},
-                       {"mode", change.mode},
-                       {"created", change.created},
-                       {"partial", replacements[i].partial}});
+    entries.push_back({std::move(path), change.before, digest(change.after),
+                       replacements[i].partial, change.mode, change.created});
   }
-  const auto packed = nlohmann::json::to_cbor(journal);
-  const std::string_view content(reinterpret_cast<const char*>(packed.data()), packed.size());
-  return fs.write_atomic(base::join_path(state, kJournal), content, 0600);
+  return entries;
+}
+
+// Why a file is not what the run has left at this path; none if it may be restored.
+std::optional<base::Error> unlike_left(const base::FileSystem& fs, const JournalEntry& entry) {
+  const std::string folder(base::parent_path(entry.path));
+  if (fs.status(entry.path, false).type != base::FileType::kRegular ||
+      fs.canonical(folder).value_or("") != folder)
+    return base::Error{ErrorCode::kChanged,
+                       "is no regular file of its folder any more, so it was not restored",
+                       entry.path, 0};
+  return std::nullopt;
+}
+
+// Removes the temporary files of a run that was ended half way.
+void remove_partials(base::FileSystem& fs, const std::vector<JournalEntry>& entries) {
+  for (const JournalEntry& entry : entries) {
+    if (!entry.partial.starts_with(kPartial) || entry.partial.find('/') != std::string::npos)
+      continue;
+    const std::string left = beside(entry.path, entry.partial);
+    if (fs.status(left, false).type == base::FileType::kRegular) (void)fs.remove(left);
+  }
+}
+
+base::Result<Undone> undo_run(base::FileSystem& fs, Journal journal, unsigned threads) {
+  const auto entries = read_journal(fs, journal);
+  if (!entries) return tl::unexpected<base::Error>(entries.error());
+  if (auto done = set_state(fs, journal, JournalState::kUndoing); !done)
+    return tl::unexpected<base::Error>(done.error());
+  remove_partials(fs, *entries);
+  Undone undone;
+  std::vector<Replacement> replacements;
+  std::vector<std::string> created;
+  for (const JournalEntry& entry : *entries) {
+    const auto objection = [&entry](const std::string& now) -> std::optional<base::Error> {
+      if (digest(now) == entry.after) return std::nullopt;
+      return base::Error{ErrorCode::kChanged, "edited since the fix, so it was not restored",
+                         entry.path, 0};
+    };
+    if (entry.created && fs.status(entry.path, false).type == base::FileType::kMissing) continue;
+    if (auto why = unlike_left(fs, entry)) {
+      undone.problems.push_back(std::move(*why));
+      continue;
+    }
+    const auto now = fs.read(entry.path);
+    if (!now) {
+      undone.problems.push_back(now.error());
+    } else if (!entry.created && *now == entry.before) {
+      continue;  // the run was stopped before this file
+    } else if (auto why = objection(*now)) {
+      undone.problems.push_back(std::move(*why));
+    } else if (entry.created) {
+      created.push_back(entry.path);
+    } else {
+      // The journal's own name, so that it is found after a kill.
+      replacements.push_back(
+          {entry.path, entry.partial, entry.before, entry.mode & kPermissions, false, objection});
+    }
+  }
+  Written written = replace_files(fs, replacements, threads);
+  undone.restored = std::move(written.files);
+  undone.notes = std::move(written.notes);
+  undone.problems.insert(undone.problems.end(), written.problems.begin(), written.problems.end());
+  if (undone.problems.empty()) {
+    for (std::string& file : created) {
+      if (auto gone = fs.remove(file); !gone)
+        undone.problems.push_back(gone.error());
+      else
+        undone.restored.push_back(std::move(file));
+    }
+  }
+  auto ended = undone.problems.empty() ? fs.remove(journal.path)
+                                       : set_state(fs, journal, JournalState::kDone);
+  if (!ended) undone.problems.push_back(ended.error());
+  return undone;
 }
 
 }  // namespace
 
-void sweep(base::FileSystem& fs, const std::string& state) {
-  // What a kill left while the journal itself was written.
+base::Result<Undone> recover(base::FileSystem& fs, const std::string& state, unsigned threads) {
+  // What a kill left while a journal itself was written.
   const auto entries = fs.list(state).value_or(std::vector<base::DirectoryEntry>{});
   for (const base::DirectoryEntry& entry : entries) {
     if (entry.name.starts_with('.') && entry.name.find(kPartial) != std::string::npos)
       (void)fs.remove(base::join_path(state, entry.name));
   }
-  const auto content = fs.read(base::join_path(state, kJournal));
-  if (!content) return;
-  const auto journal = nlohmann::json::from_cbor(*content, true, false);
-  if (!journal.is_array()) return;
-  for (const nlohmann::json& entry : journal) {
-    try {
-      const auto name = entry.at("partial").get<std::string>();
-      if (!name.starts_with(kPartial) || name.find('/') != std::string::npos) continue;
-      const std::string left = beside(text_of(entry.at("path").get<Bytes>()), name);
-      if (fs.status(left, false).type == base::FileType::kRegular) (void)fs.remove(left);
-    } catch (const nlohmann::json::exception&) {
-      continue;  // a journal of an older torchport, or a damaged one
-    }
+  Undone all;
+  std::vector<Journal> journals = journals_of(fs, state);
+  for (auto journal = journals.rbegin(); journal != journals.rend(); ++journal) {
+    if (journal->state == JournalState::kDone) continue;
+    auto undone = undo_run(fs, *journal, threads);
+    if (!undone) return undone;
+    all.restored.insert(all.restored.end(), undone->restored.begin(), undone->restored.end());
+    all.problems.insert(all.problems.end(), undone->problems.begin(), undone->problems.end());
   }
+  return all;
 }
 
 base::Result<Written> write_changes(base::FileSystem& fs, const std::string& state,
                                     const std::vector<Change>& changes, unsigned threads) {
-  sweep(fs, state);
   if (changes.empty()) return Written{};
   PartialNames names;
   std::vector<Replacement> replacements;
@@ -223,70 +278,26 @@ base::Result<Written> write_changes(base::FileSystem& fs, const std::string& sta
                change.path, 0};
          }});
   }
-  if (auto made = prepare_state(fs, state); !made) return tl::unexpected<base::Error>(made.error());
-  if (auto done = write_journal(fs, state, changes, replacements); !done)
-    return tl::unexpected<base::Error>(done.error());
-  return replace_files(fs, replacements, threads);
+  if (auto made = fs.make_directories(state); !made)
+    return tl::unexpected<base::Error>(made.error());
+  auto journal = write_journal(fs, state, entries_of(fs, changes, replacements));
+  if (!journal) return tl::unexpected<base::Error>(journal.error());
+  Written written = replace_files(fs, replacements, threads);
+  auto ended = written.files.empty() ? fs.remove(journal->path)
+                                     : set_state(fs, *journal, JournalState::kDone);
+  if (!ended) written.problems.push_back(ended.error());
+  forget_old(fs, state, kKeptRuns);
+  return written;
 }
 
 base::Result<Undone> undo(base::FileSystem& fs, const std::string& state, unsigned threads) {
-  const std::string path = base::join_path(state, kJournal);
-  sweep(fs, state);
-  if (fs.status(path, true).type == base::FileType::kMissing) {
+  const std::vector<Journal> journals = journals_of(fs, state);
+  if (journals.empty())
     return base::fail(ErrorCode::kUsage,
-                      "nothing to undo: there is no journal of `torchport fix` here; name the path "
-                      "that was fixed: `torchport fix --undo PATH`",
-                      state);
-  }
-  auto content = fs.read(path);
-  if (!content) return tl::unexpected<base::Error>(content.error());
-  Undone undone;
-  std::vector<Replacement> replacements;
-  std::vector<std::string> created;
-  try {
-    PartialNames names;
-    for (const nlohmann::json& entry : nlohmann::json::from_cbor(*content)) {
-      const std::string file = text_of(entry.at("path").get<Bytes>());
-      std::string before = text_of(entry.at("before").get_binary());
-      const auto after = entry.at("after").get<std::string>();
-      const auto objection = [file, after](const std::string& now) -> std::optional<base::Error> {
-        if (digest(now) == after) return std::nullopt;
-        return base::Error{ErrorCode::kChanged, "edited since the fix, so it was not restored",
-                           file, 0};
-      };
-      const bool is_created = entry.value("created", false);
-      if (is_created && fs.status(file, false).type == base::FileType::kMissing) continue;
-      const auto now = fs.read(file);
-      if (!now) {
-        undone.problems.push_back(now.error());
-      } else if (!is_created && *now == before) {
-        continue;  // the run was stopped before this file
-      } else if (auto why = objection(*now)) {
-        undone.problems.push_back(std::move(*why));
-      } else if (is_created) {
-        created.push_back(file);
-      } else {
-        // The journal's own name, so that sweep() finds it after a kill.
-        replacements.push_back({file, entry.value("partial", names.next()), std::move(before),
-                                entry.at("mode").get<std::uint32_t>(), false, objection});
-      }
-    }
-  } catch (const nlohmann::json::exception&) {
-    return base::fail(ErrorCode::kIo, "the journal is damaged; nothing was changed", path);
-  }
-  Written written = replace_files(fs, replacements, threads);
-  undone.restored = std::move(written.files);
-  undone.problems.insert(undone.problems.end(), written.problems.begin(), written.problems.end());
-  if (!undone.problems.empty()) return undone;
-  for (std::string& file : created) {
-    if (auto gone = fs.remove(file); !gone)
-      undone.problems.push_back(gone.error());
-    else
-      undone.restored.push_back(std::move(file));
-  }
-  if (undone.problems.empty()) {
-    if (auto gone = fs.remove(path); !gone) undone.problems.push_back(gone.error());
-  }
+                      "nothing to undo: `torchport fix` has changed no files here that are not "
+                      "restored; name the path that was fixed: `torchport fix --undo PATH`");
+  auto undone = undo_run(fs, journals.back(), threads);
+  if (undone) undone->runs_left = journals_of(fs, state).size();
   return undone;
 }
 

@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include "source/project/journal.h"
+
 namespace torchport::project {
 namespace {
 
@@ -100,26 +102,110 @@ TEST_CASE("a fix that is killed at any moment leaves whole files, and undo resto
       CHECK(result.error().code == base::ErrorCode::kUsage);
     }
     check_all_old(undone);
-    sweep(undone, ".torchport");
+    REQUIRE(recover(undone, ".torchport").has_value());
     CHECK_FALSE(has_partial(undone));
 
-    sweep(fs, ".torchport");
-    check_old_or_new(fs);
+    const bool was_done = journals_of(fs, ".torchport").size() == 1 &&
+                          journals_of(fs, ".torchport")[0].state == JournalState::kDone;
+    const auto recovered = recover(fs, ".torchport");
+    REQUIRE(recovered.has_value());
+    CHECK(recovered->problems.empty());
     CHECK_FALSE(has_partial(fs));
-    CHECK(undo(fs, ".torchport").has_value() == result.has_value());
+    if (was_done) {
+      CHECK(is_made(fs));
+    } else {
+      check_all_old(fs);
+      CHECK(journals_of(fs, ".torchport").empty());
+    }
+    // The next run is whole, and one undo gives every original back.
+    if (!was_done) REQUIRE(write_changes(fs, ".torchport", changes()).has_value());
+    const auto last = undo(fs, ".torchport");
+    REQUIRE(last.has_value());
+    CHECK(last->problems.empty());
+    CHECK(last->runs_left == 0);
     check_all_old(fs);
   }
 }
 
-TEST_CASE("the next run removes what a killed one left") {
+TEST_CASE("a recovery that is killed at any moment can be repeated") {
+  for (int first = 1;; ++first) {
+    base::MemoryFileSystem killed;
+    add_files(killed);
+    kill_before(killed, first);
+    try {
+      (void)write_changes(killed, ".torchport", changes());
+      break;  // it was not killed
+    } catch (const Killed&) {
+      killed.before_each_change({});
+    }
+    base::MemoryFileSystem whole = killed;
+    const int moments =
+        changes_of_disk(whole, [&] { REQUIRE(recover(whole, ".torchport").has_value()); });
+    for (int moment = 1; moment <= moments; ++moment) {
+      CAPTURE(first);
+      CAPTURE(moment);
+      base::MemoryFileSystem fs = killed;
+      kill_before(fs, moment);
+      CHECK_THROWS_AS((void)recover(fs, ".torchport"), Killed);
+      fs.before_each_change({});
+      check_old_or_new(fs);
+      REQUIRE(recover(fs, ".torchport").has_value());
+      CHECK_FALSE(has_partial(fs));
+      CHECK(is_made(fs) == is_made(whole));
+      CHECK(fs.read("a.py").value() == whole.read("a.py").value());
+    }
+  }
+}
+
+TEST_CASE("runs are undone one by one, the last first") {
   base::MemoryFileSystem fs;
-  add_files(fs);
-  kill_before(fs, 6);  // after the journal and one temporary file
-  CHECK_THROWS_AS((void)write_changes(fs, ".torchport", changes()), Killed);
-  fs.before_each_change({});
-  REQUIRE(has_partial(fs));
-  REQUIRE(write_changes(fs, ".torchport", changes()).has_value());
-  CHECK_FALSE(has_partial(fs));
+  fs.add("a.py", "0");
+  for (const char* step : {"01", "12", "23"}) {
+    const std::string before(1, step[0]);
+    const std::string after(1, step[1]);
+    REQUIRE(write_changes(fs, ".torchport", {{"a.py", before, after, 0644}}).has_value());
+  }
+  for (const std::size_t left : {2U, 1U, 0U}) {
+    const auto undone = undo(fs, ".torchport");
+    REQUIRE(undone.has_value());
+    CHECK(undone->runs_left == left);
+    CHECK(fs.read("a.py").value() == std::to_string(left));
+  }
+  CHECK(undo(fs, ".torchport").error().code == base::ErrorCode::kUsage);
+}
+
+TEST_CASE("the journals of so many runs are kept") {
+  base::MemoryFileSystem fs;
+  fs.add("a.py", "0");
+  for (int i = 0; i < 60; ++i)
+    REQUIRE(
+        write_changes(fs, ".torchport", {{"a.py", std::to_string(i), std::to_string(i + 1), 0644}})
+            .has_value());
+  const auto kept = journals_of(fs, ".torchport");
+  CHECK(kept.size() == 50);
+  CHECK(kept.back().number == 60);
+}
+
+TEST_CASE("a damaged journal restores nothing, and says so") {
+  const std::string deep(10'000'000, '\x81');
+  const std::string long_array = "\x9b\x7f\xff\xff\xff\xff\xff\xff\xff";
+  base::MemoryFileSystem good;
+  add_files(good);
+  REQUIRE(write_changes(good, ".torchport", changes()).has_value());
+  const std::string path = journals_of(good, ".torchport").at(0).path;
+  const std::string whole = good.read(path).value();
+  std::vector<std::string> contents{"", deep, long_array, "\xa1", "{}", whole + "x"};
+  for (std::size_t size = 0; size < whole.size(); size += 7)
+    contents.push_back(whole.substr(0, size));
+  for (const std::string& content : contents) {
+    base::MemoryFileSystem fs = good;
+    fs.add(path, content);
+    const auto undone = undo(fs, ".torchport");
+    REQUIRE_FALSE(undone.has_value());
+    CHECK(undone.error().code == base::ErrorCode::kIo);
+    CHECK(undone.error().path == path);
+    CHECK(fs.read("a.py").value() == "new a");
+  }
 }
 
 TEST_CASE("an undo that is killed at any moment can be repeated") {

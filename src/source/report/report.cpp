@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "source/syntax/encoding.h"
 
 namespace torchport::report {
@@ -60,23 +61,40 @@ std::string left_out(const Input& input) {
   return text;
 }
 
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
+}  // namespace
+
 std::string printable(std::string_view text) {
-  std::string result;
+  std::string valid;
   std::size_t bad = 0;
   while (!syntax::is_valid_utf8(text, bad)) {
-    result += text.substr(0, bad);
-    result += "\xEF\xBF\xBD";
+    valid += text.substr(0, bad);
+    valid += kReplacement;
     text.remove_prefix(bad + 1);
   }
-  result += text;
-  return result;
+  valid += text;
+  std::string result;
+  std::size_t copied = 0;
+  for (std::size_t at = 0; at < valid.size();) {
+    const std::size_t length = base::control_at(valid, at);
+    if (length == 0) {
+      ++at;
+      continue;
+    }
+    result.append(valid, copied, at - copied).append(kReplacement);
+    copied = at += length;
+  }
+  return result.append(valid, copied);
 }
 
 std::string one_line(std::string_view text) {
   std::string result;
   for (const char c : printable(text)) {
-    if (static_cast<unsigned char>(c) < 0x20U || c == '\x7F') {
-      result += "\xEF\xBF\xBD";
+    if (c == '\n' || c == '\t') {
+      result += kReplacement;
     } else {
       result += c;
     }

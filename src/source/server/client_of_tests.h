@@ -48,6 +48,10 @@ class SharedFiles final : public base::FileSystem {
                                           std::uint32_t) override {
     return base::fail(base::ErrorCode::kIo, "the server writes nothing", path);
   }
+  [[nodiscard]] base::Result<void> copy_attributes(const std::string& from,
+                                                   const std::string&) override {
+    return base::fail(base::ErrorCode::kIo, "the server writes nothing", from);
+  }
   [[nodiscard]] base::Result<void> rename(const std::string& from, const std::string&) override {
     return base::fail(base::ErrorCode::kIo, "the server writes nothing", from);
   }

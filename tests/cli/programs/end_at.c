@@ -1,6 +1,6 @@
 // Loaded into torchport by LD_PRELOAD: before the n-th call that changes something on disk
 // (END_AT=n, from 1) the process gets the signal END_SIGNAL, END_TIMES times. With END_COUNT=FILE
-// the number of calls is written there at the end. Only calls from the state folder's creation on
+// the number of calls is written there at the end. Only calls from the creation of the journal, or its change, on
 // count, that is, those of the writing.
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -36,7 +36,6 @@ __attribute__((destructor)) static void count(void) {
 
 int mkdir(const char* path, mode_t mode) {
   NEXT("mkdir", int, const char*, mode_t);
-  if (strstr(path, ".torchport") != NULL) armed = 1;
   changing();
   return next(path, mode);
 }
@@ -47,6 +46,7 @@ int open(const char* path, int flags, ...) {
   va_start(more, flags);
   const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(more, mode_t) : 0;
   va_end(more);
+  if (strstr(path, ".writing") != NULL) armed = 1;
   if ((flags & O_CREAT) != 0) changing();
   return next(path, flags, mode);
 }
@@ -77,6 +77,7 @@ int syncfs(int file) {
 
 int rename(const char* from, const char* to) {
   NEXT("rename", int, const char*, const char*);
+  if (strstr(to, ".undoing") != NULL) armed = 1;
   changing();
   return next(from, to);
 }

@@ -15,6 +15,15 @@ from typing import Any
 # This variable is set in workers. They import the program, which must not start a benchmark again.
 WORKER = "TORCHPORT_BENCH_WORKER"
 
+# As `python -m` of the worker's module, but without the current folder on the path, which may have files
+# of the names of Python's own modules. A module of the folder that is named is found all the same.
+_START = (
+    "import sys\n"
+    "if sys.path[:1] == ['']: del sys.path[0]\n"
+    "import runpy\n"
+    "runpy._run_module_as_main('torchport.deploy.bench.worker')"
+)
+
 
 class WorkerFailed(RuntimeError):
     """A worker failed to run its mode; the message is its last output."""
@@ -31,7 +40,7 @@ class Worker:
         self._timeout = timeout
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the worker
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "torchport.deploy.bench.worker", json.dumps(spec)],
+            [sys.executable, "-c", _START, json.dumps(spec)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
