@@ -52,8 +52,8 @@ class FileSystem {
   // fails, it leaves nothing.
   [[nodiscard]] virtual Result<void> create(const std::string& path, std::string_view content,
                                             std::uint32_t mode) = 0;
-  // Gives `to`, a new file of this user, the owner, group, ACL and extended attributes of `from`. Fails
-  // and says what cannot be given. An attribute that only the system sets is left out.
+  // Gives `to`, a new file of this user, the owner, group, ACL and extended attributes of `from`.
+  // Fails and says what cannot be given. An attribute that only the system sets is left out.
   [[nodiscard]] virtual Result<void> copy_attributes(const std::string& from,
                                                      const std::string& to) = 0;
   // Renames a file and replaces `to`, in one step for readers. It is not synced.

@@ -13,7 +13,7 @@
 namespace torchport::base {
 
 Result<std::string> private_folder(const std::string& path) {
-  const std::string folder(path.empty() ? "." : path);
+  std::string folder(path.empty() ? "." : path);
   for (std::size_t slash = folder.find('/', 1);; slash = folder.find('/', slash + 1)) {
     const std::string part = folder.substr(0, slash);
     if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST)

@@ -67,9 +67,9 @@ struct TextHash {
 };
 using TextSet = std::unordered_set<std::string, TextHash, std::equal_to<>>;
 
-// The bytes of the character at `at` if it controls what is shown instead of being shown, otherwise 0:
-// control characters of ASCII but for line breaks and tabs, those of Latin-1 (U+0080 to U+009F), marks and
-// overrides of direction, and breaks of lines and paragraphs.
+// The bytes of the character at `at` if it controls what is shown instead of being shown, otherwise
+// 0: control characters of ASCII but for line breaks and tabs, those of Latin-1 (U+0080 to U+009F),
+// marks and overrides of direction, and breaks of lines and paragraphs.
 [[nodiscard]] std::size_t control_at(std::string_view text, std::size_t at);
 
 [[nodiscard]] bool one_of(std::span<const std::string_view> words, std::string_view word);

@@ -18,7 +18,8 @@ std::string install_line(const host::Torch& torch, std::string_view cuda) {
   for (const releases::CudaBuild& build : releases::builds_of(version)) {
     if (!cuda.empty() && !versions::same_major(build.cuda, cuda)) continue;
     if (!best.empty() && !build.by_default) continue;
-    best = "pip install " + releases::pip_arguments(version, releases::variant_of_cuda(build.cuda));
+    best = "pip install " +
+           releases::pip_arguments_to_replace(version, releases::variant_of_cuda(build.cuda));
   }
   return best;
 }

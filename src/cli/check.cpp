@@ -128,7 +128,7 @@ int run(const CheckCommand& command) {
 void attach(CLI::App& app) {
   auto command = std::make_shared<CheckCommand>();
   CLI::App* sub = app.add_subcommand(
-      "check", "Find every place that ties the code to one device, or mixes devices");
+      "check", "Find what ties code to one device, and mixed devices as far as reading shows them");
   add_selection_options(*sub, command->selection);
   sub->add_option("--package", command->selection.package,
                   "Check an installed package by its import name")

@@ -48,8 +48,8 @@ int become(std::vector<std::string> command, const std::vector<std::string>& res
 }
 
 // `python -m` would import what the current folder has of the same name as a module of Python: a
-// downloaded model may lie beside a typing.py. The folder is on the path once a module of it is named
-// (python/torchport/_named.py). `python -P` does the same, since Python 3.11.
+// downloaded model may lie beside a typing.py. The folder is on the path once a module of it is
+// named (python/torchport/_named.py). `python -P` does the same, since Python 3.11.
 std::vector<std::string> python_module(const char* module) {
   const Python python = find_python();
   if (!python.own) show_package_to_python();

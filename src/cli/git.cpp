@@ -11,7 +11,8 @@ namespace torchport::cli {
 
 namespace {
 
-// Asks in a folder, or where this process is, for the status of these files, or of all. Returns git's answer; empty if git has none.
+// Asks in a folder, or where this process is, for the status of these files, or of all. Returns
+// git's answer; empty if git has none.
 base::Result<std::string> status_of(const std::string& folder, const char* untracked,
                                     const std::vector<std::string>& files) {
   // A submodule has a configuration of its own.

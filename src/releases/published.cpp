@@ -51,4 +51,13 @@ std::string pip_arguments(std::string_view torch, std::string_view variant) {
   return fmt::format("torch=={} --index-url {}", torch, index_of(variant));
 }
 
+std::string requirement_of_build(std::string_view torch, std::string_view variant) {
+  return fmt::format("torch=={}+{}", torch, variant);
+}
+
+std::string pip_arguments_to_replace(std::string_view torch, std::string_view variant) {
+  const std::string arguments = pip_arguments(torch, variant);
+  return requirement_of_build(torch, variant) + arguments.substr(arguments.find(' '));
+}
+
 }  // namespace torchport::releases

@@ -25,4 +25,11 @@ namespace torchport::releases {
 // is needed, too. Before 1.11 they are one page of links.
 [[nodiscard]] std::string pip_arguments(std::string_view torch, std::string_view variant);
 
+// The same where another build of this version may be installed. A requirement without the local
+// version is satisfied by each build, 2.13.0 by 2.13.0+cpu, and pip and uv then change nothing.
+[[nodiscard]] std::string pip_arguments_to_replace(std::string_view torch,
+                                                   std::string_view variant);
+// "torch==2.13.0+cu130", which only that build satisfies.
+[[nodiscard]] std::string requirement_of_build(std::string_view torch, std::string_view variant);
+
 }  // namespace torchport::releases

@@ -13,6 +13,7 @@ import measured_process
 import pytest
 from hostile_file import CPU_SECONDS, PEAK_MB
 from hostile_pickles import PICKLES
+from python_process import run_python
 
 TORCHPORT = os.environ.get("TORCHPORT_BINARY", Path(sys.executable).with_name("torchport"))
 LOADS = """
@@ -86,3 +87,22 @@ def test_tensors_that_unpack_to_gigabytes_are_not_unpacked(files):
     assert done.returncode == 0, done.stderr[-2000:]
     results, peak = json.loads(done.stdout)
     assert "unpacks to 3.0 GiB" in results[str(path)][0] and peak < PEAK_MB
+
+
+def test_a_fifo_is_no_checkpoint(torchport) -> None:
+    """To open it would wait for a writer."""
+    os.mkfifo(torchport.folder / "a.pt")
+    for folder, name in (("s", "m.bin"), ("t", "pytorch_model.bin.index.json")):
+        (torchport.folder / folder).mkdir()
+        os.mkfifo(torchport.folder / folder / name)
+    torchport.write("s/pytorch_model.bin.index.json", '{"weight_map": {"w": "m.bin"}}')
+    for path in ("a.pt", "s", "t"):
+        run = torchport("inspect", path)
+        assert run.returncode == 1, run
+        assert "is not a regular file" in run.stdout + run.stderr
+    code = "import sys, torchport\ntry:\n    torchport.load(sys.argv[1])\nexcept Exception as error:\n    print(error)\n"
+    for path in ("a.pt", "s"):
+        load = run_python(
+            "-c", code, path, cwd=torchport.folder, timeout=60, check=False, devices=None
+        )
+        assert "not a regular file" in load.stdout, load.stderr

@@ -434,4 +434,4 @@ def test_a_server_whose_imports_use_devices_refuses(run, session, tmp_path) -> N
     env = {"PYTHONPATH": str(tmp_path), "TORCHPORT_VIRTUAL": "cuda:2"}
     command = forking.command(["-c", "print(1)"], os.environ | env, modules=("torch", "uses"))
     assert command == [sys.executable, "-c", "print(1)"]
-    assert next(session.glob("*/refused")).read_text() == "an import has used the devices\n"
+    assert next(session.glob("*/refused")).read_text().endswith("an import has used the devices\n")

@@ -94,7 +94,7 @@ def test_pytest_on_virtual_devices(tmp_path) -> None:
 
 
 USE = """
-import os, torch, torch._dynamo, torch._inductor.compile_fx, torch.utils.cpp_extension
+import os, torch, torch._dynamo, torch._inductor.compile_fx
 made = torch.ops.torchport.devices_are_made
 print("after the imports", made(), torch.version.cuda is not None, torch.backends.cuda.is_built())
 os.environ["TORCHPORT_VIRTUAL"] = {later!r}

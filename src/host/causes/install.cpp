@@ -42,18 +42,20 @@ std::vector<Choice> choices(const Facts& facts) {
   return list;
 }
 
-std::vector<std::string> lines(const std::string& version, const std::string& variant) {
-  return {"pip install " + releases::pip_arguments(version, variant),
-          fmt::format("uv pip install torch=={} --torch-backend={}", version, variant)};
-}
-
-std::vector<std::string> default_lines(const std::string& version) {
-  return {fmt::format("pip install torch=={}", version),
-          fmt::format("uv pip install torch=={}", version)};
-}
-
 bool works(const Torch* torch) {
   return torch != nullptr && torch->fault.empty();
+}
+
+// The lines that install a build. `again`: a torch of this version is installed and does not work,
+// so that it has to be replaced even by the same build. `variant` is empty for the build of PyPI.
+std::vector<std::string> lines(const std::string& version, const std::string& variant, bool again) {
+  const std::string pip = again ? "pip install --force-reinstall " : "pip install ";
+  const std::string uv = again ? "uv pip install --reinstall-package torch " : "uv pip install ";
+  if (variant.empty())
+    return {fmt::format("{}torch=={}", pip, version), fmt::format("{}torch=={}", uv, version)};
+  return {pip + releases::pip_arguments_to_replace(version, variant),
+          fmt::format("{}{} --torch-backend={}", uv,
+                      releases::requirement_of_build(version, variant), variant)};
 }
 
 bool fits(const CudaBuild& build, const Facts& facts, const std::string& driver_cuda) {
@@ -97,8 +99,9 @@ std::vector<std::string> nvidia_lines(const Facts& facts) {
     const CudaBuild* best = best_build(*choice.release, facts, cuda);
     if (best == nullptr) continue;
     if (choice.in_use && works(torch) && torch->cuda == best->cuda) return {};
-    if (best->by_default && !works(torch)) return default_lines(choice.version);
-    return lines(choice.version, releases::variant_of_cuda(best->cuda));
+    const bool again = choice.in_use && !works(torch);
+    if (best->by_default && !works(torch)) return lines(choice.version, {}, again);
+    return lines(choice.version, releases::variant_of_cuda(best->cuda), again);
   }
   return {};
 }
@@ -117,9 +120,12 @@ std::vector<std::string> amd_lines(const Facts& facts) {
       return std::find(archs.begin(), archs.end(), gpu->capability) != archs.end();
     });
     if (!fit) continue;
+    const bool again = choice.in_use && !works(torch);
     const std::string arguments =
-        releases::pip_arguments(choice.version, fmt::format("rocm{}", rocm->version));
-    return {"pip install " + arguments, "uv pip install " + arguments};
+        releases::pip_arguments_to_replace(choice.version, fmt::format("rocm{}", rocm->version));
+    return {
+        fmt::format("pip install {}{}", again ? "--force-reinstall " : "", arguments),
+        fmt::format("uv pip install {}{}", again ? "--reinstall-package torch " : "", arguments)};
   }
   return {};
 }
@@ -128,7 +134,8 @@ std::vector<std::string> intel_lines(const Facts& facts) {
   const Torch* torch = facts.torch();
   if (works(torch) && !torch->version_of("xpu").empty()) return {};
   for (const Choice& choice : choices(facts))
-    if (choice.release->xpu.value_or(false)) return lines(choice.version, "xpu");
+    if (choice.release->xpu.value_or(false))
+      return lines(choice.version, "xpu", choice.in_use && !works(torch));
   return {};
 }
 
@@ -143,7 +150,7 @@ std::vector<std::string> other_lines(const Facts& facts) {
     if (facts.system == "Darwin" && !facts.os_version.empty() &&
         versions::older(facts.os_version, macos))
       continue;
-    return facts.system == "Darwin" ? default_lines(choice.version) : lines(choice.version, "cpu");
+    return lines(choice.version, facts.system == "Darwin" ? "" : "cpu", false);
   }
   return {};
 }

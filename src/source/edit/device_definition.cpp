@@ -9,6 +9,7 @@
 #include "source/edit/imports.h"
 #include "source/edit/quotes.h"
 #include "source/edit/trial.h"
+#include "source/semantics/visible_devices.h"
 
 namespace torchport::edit {
 
@@ -161,13 +162,32 @@ Edit lines_before(Node statement, std::string_view lines, std::string_view newli
 
 }  // namespace
 
+Node DeviceSource::statement_behind_choice(Node node) const {
+  Node function;
+  for (Node up = node; up; up = up.parent())
+    if (up.is(Kind::kFunction)) function = up;
+  if (!function) return {};
+  const Node body = function.child(syntax::Field::kBody);
+  Node statement = node;
+  while (statement && statement.parent() != body) statement = statement.parent();
+  if (!statement) return {};
+  for (const Kind kind : {Kind::kAssignment, Kind::kCall})
+    for (const Node setting : model_.nodes(kind, function))
+      if (setting.end() <= statement.start() && syntax::function_of(setting) == function &&
+          semantics::sets_visible_devices(model_, setting))
+        return statement;
+  return {};
+}
+
 Node DeviceSource::trial_of(const std::vector<const Fix*>& fixes) const {
   if (variable_defined_ || uses_helper()) return {};
   Node first;
   for (const Fix* fix : fixes) {
     for (const Edit& edit : fix->edits) {
       if (!base::contains_word(edit.text, variable_)) continue;
-      const Node statement = statement_of_trial(syntax::node_at(model_.tree(), edit.span.start));
+      const Node at = syntax::node_at(model_.tree(), edit.span.start);
+      Node statement = statement_of_trial(at);
+      if (!statement) statement = statement_behind_choice(at);
       if (!statement || (first && statement.parent() != first.parent())) return {};
       if (!first || statement.start() < first.start()) first = statement;
     }

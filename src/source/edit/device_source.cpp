@@ -9,6 +9,7 @@
 #include "source/edit/imports.h"
 #include "source/edit/stand_alone.h"
 #include "source/edit/trial.h"
+#include "source/semantics/visible_devices.h"
 
 namespace torchport::edit {
 
@@ -60,6 +61,11 @@ DeviceSource::DeviceSource(const semantics::SemanticModel& model, const Settings
     const base::Span place = place_after(model.tree(), statement);
     if (place.end > place_.end) place_ = place;
   }
+  // CUDA reads the variable once, so that the device is asked for behind the line that sets it.
+  if (const Node setting = semantics::last_setting_on_import(model)) {
+    sets_visible_ = true;
+    if (setting.start() >= place_.start) place_ = place_after(model.tree(), setting);
+  }
   for (const Node name : model.named("device")) {
     const Node node = name.parent();
     if (node.is(Kind::kAttribute) && name.field() == Field::kAttributeName)
@@ -72,8 +78,9 @@ void DeviceSource::find_variable() {
   const SharedDevice& shared = settings_.shared;
   // A function of the file's own may have the name of the shared one.
   const auto& same = model_.scopes().module_level(shared.name);
-  shares_ = !shared.name.empty() && (!shared.function || same.empty() ||
-                                     (same.size() == 1 && is_import_of_shared(*same.front())));
+  shares_ = !shared.name.empty() && !sets_visible_ &&
+            (!shared.function || same.empty() ||
+             (same.size() == 1 && is_import_of_shared(*same.front())));
   std::vector<std::string_view> names{"DEVICE", "TORCH_DEVICE", "_TORCH_DEVICE"};
   if (!shared.name.empty() && !shared.function) names.insert(names.begin(), shared.name);
   const std::string helper = settings_.helper.substr(settings_.helper.find(':') + 1);

@@ -79,7 +79,8 @@ class DeviceSource {
   // From where on the device variable is bound, as the module runs; without one, where it will be.
   [[nodiscard]] std::uint32_t variable_from() const;
   // The first statement that gets the device variable by these fixes, if all of them are below `if
-  // __name__ == "__main__":`: a trial needs no variable of the whole module. Otherwise invalid.
+  // __name__ == "__main__":`, since a trial needs no variable of the whole module, or all in one
+  // function behind its line that sets CUDA_VISIBLE_DEVICES. Otherwise invalid.
   [[nodiscard]] syntax::Node trial_of(const std::vector<const Fix*>& fixes) const;
   // The edits that fulfil `needs`: imports at the end of the import block, then the device
   // variable, or that before the first statement of a trial. What the file already has is not added
@@ -88,6 +89,7 @@ class DeviceSource {
 
  private:
   void find_variable();
+  [[nodiscard]] syntax::Node statement_behind_choice(syntax::Node node) const;
   [[nodiscard]] DeviceRef local(syntax::Node node) const;
   [[nodiscard]] DeviceRef of_self(syntax::Node node) const;
   [[nodiscard]] DeviceRef of_tensor_parameter(syntax::Node node) const;
@@ -109,7 +111,8 @@ class DeviceSource {
   TorchImport torch_;
   base::Span place_;  // of the lines of edits_for(), which replace it
   std::string variable_;
-  bool shares_ = false;  // the module can use settings_.shared
+  bool shares_ = false;        // the module can use settings_.shared
+  bool sets_visible_ = false;  // when it is imported
   bool variable_defined_ = false;
   bool variable_imported_ = false;  // its value is what another module chose
   std::uint32_t variable_end_ = 0;

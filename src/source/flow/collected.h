@@ -43,6 +43,7 @@ struct CollectedFacts {
   bool kernels = false;
   bool drops_prefix = false;
   bool sets_visible_devices = false;
+  bool sets_after_imports = false;
   std::vector<CollectedFunction> functions;
   std::vector<CollectedClass> classes;
   std::vector<CollectedCall> calls;

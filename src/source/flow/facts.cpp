@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "source/flow/collected.h"
+#include "source/flow/early_cuda.h"
 #include "source/flow/flags.h"
 #include "source/flow/module_imports.h"
 #include "source/flow/traits.h"
@@ -90,6 +91,7 @@ class Collector {
     collect_imports();
     facts_.drops_prefix = drops_prefix(model_);
     facts_.sets_visible_devices = sets_visible_devices(model_);
+    facts_.sets_after_imports = sets_after_imports(model_);
     const bool done =
         each(Kind::kFunction, [&](Node node) { add_function(node); }) &&
         each(Kind::kClass, [&](Node node) { add_class(node); }) &&
@@ -273,7 +275,19 @@ bool sets_visible_devices(const SemanticModel& model) {
   if (model.tree().source().find("CUDA_VISIBLE_DEVICES") == std::string::npos) return false;
   for (const Kind kind : {Kind::kAssignment, Kind::kCall})
     for (const Node node : model.nodes(kind))
-      if (semantics::sets_visible_devices(model, node) && syntax::function_of(node)) return true;
+      if (semantics::sets_visible_devices(model, node) &&
+          (syntax::function_of(node) || in_main_block(node)))
+        return true;
+  return false;
+}
+
+bool sets_after_imports(const SemanticModel& model) {
+  const Node setting = semantics::last_setting_on_import(model);
+  if (!setting) return false;
+  for (Node node = model.tree().root().first_child(); node && node.start() < setting.start();
+       node = node.next_sibling())
+    if (node.is_any(Kind::kImport, Kind::kImportFrom) && semantics::may_be_of_project(node))
+      return true;
   return false;
 }
 

@@ -89,7 +89,8 @@ struct Import {
 struct FileFacts {
   bool kernels = false;  // it imports what only makes or calls CUDA kernels: Triton, an extension
   bool drops_prefix = false;          // it takes `module.` from the keys of a state dict
-  bool sets_visible_devices = false;  // a function of it sets CUDA_VISIBLE_DEVICES
+  bool sets_visible_devices = false;  // see the function
+  bool sets_after_imports = false;    // see the function
   std::vector<std::string_view> texts;
   std::vector<Function> functions;
   std::vector<TextNumber> parameters;
@@ -125,9 +126,13 @@ using Time = std::chrono::steady_clock::time_point;
 [[nodiscard]] std::optional<FileFacts> collect_facts(const semantics::SemanticModel& model,
                                                      Time until = Time::max());
 
-// Whether a function of the file sets CUDA_VISIBLE_DEVICES: it has to run before CUDA is asked for
-// anything.
+// Whether a function of the file, or its block `if __name__ == "__main__":`, sets
+// CUDA_VISIBLE_DEVICES: it has to run before CUDA is asked for anything.
 [[nodiscard]] bool sets_visible_devices(const semantics::SemanticModel& model);
+
+// Whether the file's own code sets it when it is imported, after it has imported what may be
+// modules of the project: these are then not to ask for anything when they are imported.
+[[nodiscard]] bool sets_after_imports(const semantics::SemanticModel& model);
 
 // The name of a function in its file: "f", "C.m", "f.g" for a function in a function.
 [[nodiscard]] std::string name_of(syntax::Node function);

@@ -17,14 +17,22 @@ Edges reversed(const Edges& edges) {
 }  // namespace
 
 // A program that sets the variable is a file that imports, directly or not, the function that does;
-// all that such a file imports may run before.
+// all that such a file imports may run before. If the module's own code sets it, the file itself
+// can ask after that, but not what it has imported before.
 void Summary::Joined::settle_choices() {
   chosen_late.assign(files.size(), 0);
   for (std::size_t file = 0; file < files.size(); ++file)
     chosen_late[file] = files[file].facts.sets_visible_devices ? 1 : 0;
-  if (std::count(chosen_late.begin(), chosen_late.end(), 1) == 0) return;
+  const bool after_imports = std::any_of(files.begin(), files.end(), [](const FileOfProject& file) {
+    return file.facts.sets_after_imports;
+  });
+  if (!after_imports && std::count(chosen_late.begin(), chosen_late.end(), 1) == 0) return;
   const Edges& edges = imports_between();
   spread(reversed(edges), chosen_late);
+  for (std::size_t file = 0; file < files.size(); ++file) {
+    if (!files[file].facts.sets_after_imports) continue;
+    for (const std::uint32_t imported : edges[file]) chosen_late[imported] = 1;
+  }
   spread(edges, chosen_late);
 }
 

@@ -17,7 +17,7 @@ CacheKey key_for(std::string_view what, const CacheKey& content, const CheckOpti
 
 bool any_chooses_devices(const ProjectFacts& known) {
   return std::any_of(known.files.begin(), known.files.end(), [](const flow::FileOfProject& file) {
-    return file.facts.sets_visible_devices;
+    return file.facts.sets_visible_devices || file.facts.sets_after_imports;
   });
 }
 

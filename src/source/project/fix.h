@@ -14,7 +14,7 @@ namespace torchport::project {
 
 struct FixPlan {
   std::vector<Change> changes;
-  std::vector<Diagnostic> left;              // findings in the new text
+  std::vector<Diagnostic> left;  // findings in the new text
   std::vector<base::Error> problems;
   std::size_t files = 0;
 };

@@ -187,7 +187,8 @@ TEST_CASE("the journals of so many runs are kept") {
 }
 
 TEST_CASE("a damaged journal restores nothing, and says so") {
-  const std::string deep(10'000'000, '\x81');
+  std::string deep;
+  deep.resize(10'000'000, '\x81');
   const std::string long_array = "\x9b\x7f\xff\xff\xff\xff\xff\xff\xff";
   base::MemoryFileSystem good;
   add_files(good);

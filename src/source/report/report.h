@@ -52,9 +52,9 @@ struct FormatRegistration {
 // What is not in the report, a sentence in a line each: "3 findings of the baseline not shown."
 [[nodiscard]] std::string left_out(const Input& input);
 
-// Replaces what is not UTF-8, and every character that controls a terminal or the direction of text, by
-// U+FFFD, one for one; lines and tabs stay. Every text that comes from a checked tree and is printed goes
-// through here.
+// Replaces what is not UTF-8, and every character that controls a terminal or the direction of
+// text, by U+FFFD, one for one; lines and tabs stay. Every text that comes from a checked tree and
+// is printed goes through here.
 [[nodiscard]] std::string printable(std::string_view text);
 // Does the same, also with lines and tabs, so that a file's name cannot end a line.
 [[nodiscard]] std::string one_line(std::string_view text);

@@ -1,5 +1,8 @@
 #include "source/semantics/visible_devices.h"
 
+#include <algorithm>
+#include <array>
+
 namespace torchport::semantics {
 
 namespace {
@@ -27,6 +30,44 @@ bool sets_visible_devices(const SemanticModel& model, Node node) {
   for (const Node pair : syntax::positional(node, 0).children())
     if (pair.is(Kind::kPair) && names_visible_devices(pair.child(Field::kKey))) return true;
   return false;
+}
+
+bool may_be_of_project(Node import) {
+  static constexpr auto kHarmless = std::to_array<std::string_view>(
+      {"PIL",        "absl",         "argparse",    "collections",  "contextlib",
+       "copy",       "cv2",          "dataclasses", "datetime",     "easydict",
+       "einops",     "enum",         "functools",   "glob",         "itertools",
+       "json",       "logging",      "math",        "matplotlib",   "multiprocessing",
+       "numpy",      "omegaconf",    "os",          "pandas",       "pathlib",
+       "pprint",     "random",       "scipy",       "shutil",       "sklearn",
+       "subprocess", "sys",          "tensorboard", "tensorboardX", "time",
+       "tqdm",       "transformers", "typing",      "urllib",       "warnings",
+       "yacs"});
+  std::string_view module = import.text();
+  if (import.is(Kind::kImportFrom)) module = import.child(Field::kModuleName).text();
+  if (module.starts_with("import ")) module.remove_prefix(7);
+  module = module.substr(0, module.find_first_of(" .,\t"));
+  return module != "torch" && module != "torchvision" && module != "__future__" &&
+         std::find(kHarmless.begin(), kHarmless.end(), module) == kHarmless.end();
+}
+
+Node last_setting_on_import(const SemanticModel& model) {
+  Node last;
+  if (model.tree().source().find(kVisibleDevices) == std::string::npos) return last;
+  for (const Kind kind : {Kind::kAssignment, Kind::kCall}) {
+    for (const Node node : model.nodes(kind)) {
+      if (!sets_visible_devices(model, node)) continue;
+      Node top = node;
+      bool on_import = true;
+      for (; top.parent() && !top.parent().is(Kind::kModule); top = top.parent())
+        on_import &= !top.is_any(Kind::kFunction, Kind::kLambda, Kind::kClass);
+      on_import &= !top.is_any(Kind::kFunction, Kind::kClass) &&
+                   !(top.is(Kind::kIf) && top.child(Field::kCondition).text().find("__name__") !=
+                                              std::string_view::npos);
+      if (on_import && (!last || top.start() > last.start())) last = top;
+    }
+  }
+  return last;
 }
 
 }  // namespace torchport::semantics

@@ -80,7 +80,7 @@ void FolderCallers::read_one() {
 void FolderCallers::list_unconnected() {
   unconnected_.clear();
   const bool needed = std::any_of(known_.begin(), known_.end(), [](const auto& file) {
-    return file.second && file.second->sets_visible_devices;
+    return file.second && (file.second->sets_visible_devices || file.second->sets_after_imports);
   });
   if (!needed) return;
   for (const auto& [path, facts] : known_)

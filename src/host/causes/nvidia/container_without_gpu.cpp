@@ -15,8 +15,21 @@ bool without_compute(const Facts& facts) {
          given->find("all") == std::string::npos;
 }
 
+// A container of Docker Desktop has Windows' GPU by /dev/dxg, and no /dev/nvidia*.
+std::optional<Diagnosis> container_in_wsl(const Facts& facts) {
+  if (!in_container(facts) || !facts.wsl) return std::nullopt;
+  if (find_node(facts, "/dev/dxg") != nullptr && !facts.nvidia.library.empty()) return std::nullopt;
+  if (facts.torch() != nullptr && !facts.torch()->hip.empty()) return std::nullopt;
+  return Diagnosis{"container-without-gpu",
+                   fmt::format("this {} container in WSL was started without the GPU: it has no {}",
+                               facts.container,
+                               find_node(facts, "/dev/dxg") == nullptr ? "/dev/dxg" : "libcuda"),
+                   "start it with docker run --gpus all; Windows needs NVIDIA's driver",
+                   kContainer};
+}
+
 std::optional<Diagnosis> capability_missing(const Facts& facts) {
-  if (!in_container(facts) || facts.nvidia.module.empty() || !has_card_node(facts) ||
+  if (facts.wsl || !in_container(facts) || facts.nvidia.module.empty() || !has_card_node(facts) ||
       !without_compute(facts))
     return std::nullopt;
   return Diagnosis{
@@ -27,7 +40,7 @@ std::optional<Diagnosis> capability_missing(const Facts& facts) {
 }
 
 std::optional<Diagnosis> container_without_runtime(const Facts& facts) {
-  if (!in_container(facts) || facts.nvidia.module.empty()) return std::nullopt;
+  if (facts.wsl || !in_container(facts) || facts.nvidia.module.empty()) return std::nullopt;
   if (has_card_node(facts) && (!facts.nvidia.library.empty() || without_compute(facts)))
     return std::nullopt;
   const std::string remedy =
@@ -47,6 +60,7 @@ std::optional<Diagnosis> container_without_runtime(const Facts& facts) {
 
 const CauseRegistration kCapability(&capability_missing);
 const CauseRegistration kContainerWithout(&container_without_runtime);
+const CauseRegistration kContainerInWsl(&container_in_wsl);
 
 }  // namespace
 

@@ -9,7 +9,9 @@ namespace torchport::host::nvidia {
 namespace {
 
 std::optional<Diagnosis> wsl(const Facts& facts) {
-  if (!facts.wsl) return std::nullopt;
+  // A container is told about as one, and ROCm has another way into WSL.
+  if (!facts.wsl || in_container(facts)) return std::nullopt;
+  if (facts.torch() != nullptr && !facts.torch()->hip.empty()) return std::nullopt;
   if (!facts.nvidia.library.empty()) {
     // The library of Windows' driver has no version in its name.
     const bool of_linux =

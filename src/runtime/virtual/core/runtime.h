@@ -67,7 +67,8 @@ class Runtime {
   // Reads the variable that hides devices (CUDA_VISIBLE_DEVICES) again. Programs set it after
   // `import torch`, and a real runtime reads it when it is initialised. Not thread safe.
   void look_again();
-  // Fixes the visible devices: later changes of the variable have no effect.
+  // Fixes the visible devices, as the start of the runtime does: later changes of the variable have
+  // no effect.
   void settle() { devices().settled = true; }
   // For each device of this process, its number among all virtual devices.
   [[nodiscard]] const std::vector<int>& visible() const { return devices().visible; }

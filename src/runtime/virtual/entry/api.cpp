@@ -25,6 +25,8 @@ c10::DeviceIndex index_of(std::int64_t device) {
 
 std::int64_t device_count() {
   Runtime::get().look_again();
+  // CUDA's runtime starts when it is asked, and reads the variable once.
+  Runtime::get().settle();
   return shown_devices();
 }
 

@@ -19,11 +19,17 @@ struct Hooks : Interface {
 
   void init() const override {}
   bool isBuilt() const override { return is_here(); }
-  bool isAvailable() const override { return is_here(); }
+  bool isAvailable() const override {
+    // As in the functions of torch.cuda: the answer of the runtime, which starts for it.
+    if (is_here()) Runtime::get().settle();
+    return is_here();
+  }
   bool hasPrimaryContext(c10::DeviceIndex) const override { return is_here(); }
 
   c10::DeviceIndex deviceCount() const override {
-    return is_here() ? Runtime::get().count() : c10::DeviceIndex{0};
+    if (!is_here()) return 0;
+    Runtime::get().settle();
+    return Runtime::get().count();
   }
   c10::DeviceIndex getCurrentDevice() const override { return current_device(); }
   void setCurrentDevice(c10::DeviceIndex device) const override { set_current_device(device); }

@@ -138,8 +138,11 @@ std::string nothing_found(const Input& input) {
   if (!input.since.empty())
     return fmt::format("No {} in the lines changed since {}, in {}.\n",
                        input.known > 0 ? "new finding" : "finding", one_line(input.since), files);
-  return fmt::format("{} in {}.\n",
-                     input.known > 0 ? "Nothing new" : "Nothing ties this code to CUDA", files);
+  if (input.known > 0) return fmt::format("Nothing new in {}.\n", files);
+  return fmt::format(
+      "No tie to CUDA was found in {}. A move between devices that is missing shows best when the "
+      "code runs: `torchport run` and `torchport verify` need no GPU.\n",
+      files);
 }
 
 std::string render(const Input& input) {

@@ -2,7 +2,6 @@
 #include "source/rules/rule.h"
 
 #include <algorithm>
-#include <array>
 #include <unordered_map>
 #include <vector>
 
@@ -61,23 +60,6 @@ Node started_before(const SemanticModel& model, Node setting) {
   return {};
 }
 
-// Whether this is a well-known module that does not start CUDA when it is imported.
-bool is_harmless_module(std::string_view import) {
-  static constexpr auto kHarmless = std::to_array<std::string_view>(
-      {"PIL",        "absl",         "argparse",    "collections",  "contextlib",
-       "copy",       "cv2",          "dataclasses", "datetime",     "easydict",
-       "einops",     "enum",         "functools",   "glob",         "itertools",
-       "json",       "logging",      "math",        "matplotlib",   "multiprocessing",
-       "numpy",      "omegaconf",    "os",          "pandas",       "pathlib",
-       "pprint",     "random",       "scipy",       "shutil",       "sklearn",
-       "subprocess", "sys",          "tensorboard", "tensorboardX", "time",
-       "tqdm",       "transformers", "typing",      "urllib",       "warnings",
-       "yacs"});
-  import.remove_prefix(5);  // "from "
-  const std::string_view module = import.substr(0, import.find_first_of(" ."));
-  return std::find(kHarmless.begin(), kHarmless.end(), module) != kHarmless.end();
-}
-
 // Whether modules of the same project are imported after torch at the top of a program.
 bool follows_own_modules(const SemanticModel& model, Node setting) {
   bool torch = false;
@@ -90,7 +72,7 @@ bool follows_own_modules(const SemanticModel& model, Node setting) {
     if (!node.is_any(Kind::kImport, Kind::kImportFrom)) continue;
     const std::string_view text = node.text();
     const bool is_torch = text.starts_with("import torch") || text.starts_with("from torch");
-    own |= torch && !is_torch && node.is(Kind::kImportFrom) && !is_harmless_module(text);
+    own |= torch && !is_torch && node.is(Kind::kImportFrom) && semantics::may_be_of_project(node);
     torch |= is_torch;
   }
   return program && torch && own;
