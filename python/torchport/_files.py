@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 
 @contextmanager
@@ -78,3 +81,13 @@ def short_path(path: str) -> str:
         return min(path, os.path.relpath(path), key=len)
     except OSError:  # the program deleted its folder
         return path
+
+
+def open_to_read(path: str | os.PathLike[str]) -> BinaryIO:
+    """Opens a file. Raises OSError at once for what is no regular file: to open a FIFO would wait for a
+    writer."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "is not a regular file", os.fspath(path))
+    return os.fdopen(descriptor, "rb")

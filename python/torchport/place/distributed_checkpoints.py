@@ -14,6 +14,8 @@ from typing import Any
 
 import torch
 
+from torchport._files import open_to_read
+
 METADATA = ".metadata"
 
 # The classes that torch 2.12 and 2.13 write (torch/distributed/checkpoint/metadata.py,
@@ -54,7 +56,7 @@ def is_one(folder: str) -> bool:
 def read_metadata(folder: str) -> Any:
     """Reads the folder's metadata. RuntimeError if it is damaged or asks for another class."""
     path = os.path.join(folder, METADATA)
-    with open(path, "rb") as file:
+    with open_to_read(path) as file:
         try:
             metadata = _SafeUnpickler(file).load()
         except pickle.UnpicklingError as error:

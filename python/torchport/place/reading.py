@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from torchport._files import open_to_read
 from torchport._native.checkpoints import FileSummary, LoadReport, load_tensors, summarize
 from torchport.place import distributed_checkpoints
 from torchport.place.moving import to
@@ -113,7 +114,7 @@ def _is_safetensors(path: str) -> bool:
         return not distributed_checkpoints.is_one(path)
     if path.endswith(_INDEX):
         return True
-    with open(path, "rb") as file:
+    with open_to_read(path) as file:
         head = file.read(9)
     return len(head) == 9 and head[8:] == b"{" and head[:2] != b"PK"
 
