@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/file_system.h"
+#include "base/tell.h"
 #include "cli/build_plan.h"
 #include "cli/command.h"
 #include "cli/python.h"
@@ -119,8 +120,7 @@ int build_plan(const BuildPlanOptions& options) {
     fmt::print("{}", to_json(*inputs, plan));
   } else if (options.shell) {
     print_shell(plan);
-    if (refused)
-      fmt::print(stderr, "torchport: {}: {}\n", headline(plan), report::one_line(plan.reason));
+    if (refused) base::tell("torchport: {}: {}\n", headline(plan), report::one_line(plan.reason));
   } else {
     print_inputs(*inputs);
     print_plan(plan);

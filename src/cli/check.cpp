@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/tell.h"
 #include "cli/command.h"
 #include "cli/git.h"
 #include "cli/source_run.h"
@@ -93,8 +94,8 @@ int run(const CheckCommand& command) {
     }
     known = applied->known;
     if (applied->written)
-      fmt::print(stderr, "Wrote {} findings to {}; from now on only new findings count.\n",
-                 applied->known, command.baseline);
+      base::tell("Wrote {} findings to {}; from now on only new findings count.\n", applied->known,
+                 command.baseline);
   }
   std::size_t outside = 0;
   if (change) {

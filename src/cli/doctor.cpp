@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/file_system.h"
+#include "base/tell.h"
 #include "cli/command.h"
 #include "cli/forward.h"
 #include "cli/python.h"
@@ -137,7 +138,7 @@ int doctor(const DoctorOptions& options) {
   }
   if (!options.require.empty()) {
     const bool met = host::computes_on(facts, verdict, options.require);
-    if (!met) fmt::print(stderr, "torchport: torch cannot compute on {} here\n", options.require);
+    if (!met) base::tell("torchport: torch cannot compute on {} here\n", options.require);
     return met ? kClean : kFindings;
   }
   const bool fine = verdict.state == "uses" || verdict.state == "none";

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/tell.h"
 #include "cli/command.h"
 #include "cli/fix_history.h"
 #include "cli/git.h"
@@ -42,8 +43,7 @@ struct FixCommand {
 void tell_of_foreign_journal(const project::Config& config) {
   const std::string path = base::join_path(config.root, ".torchport/undo.cbor");
   if (base::real_file_system().status(path, false).type != base::FileType::kMissing)
-    fmt::print(
-        stderr,
+    base::tell(
         "torchport: {}: a journal that lies in the tree is not read, because it may have come "
         "with the tree\n",
         report::one_line(path));
@@ -81,7 +81,7 @@ base::Result<bool> roll_back(const FixHistory& history) {
   if (!undone) return tl::unexpected<base::Error>(undone.error());
   for (const base::Error& problem : undone->problems) print_error(problem);
   if (!undone->restored.empty())
-    fmt::print(stderr, "torchport: an earlier fix was stopped half way; its {} restored first\n",
+    base::tell("torchport: an earlier fix was stopped half way; its {} restored first\n",
                undone->restored.size() == 1
                    ? "file was"
                    : fmt::format("{} files were", undone->restored.size()));
@@ -199,15 +199,15 @@ bool refuse_dirty(const SourceRun& run, const project::FixPlan& plan) {
   const auto dirty = dirty_files(folder, files);
   if (!dirty) {
     print_error(dirty.error());
-    fmt::print(stderr, "Nothing was written. --allow-dirty writes without asking git.\n");
+    base::tell("Nothing was written. --allow-dirty writes without asking git.\n");
     return true;
   }
   if (dirty->empty()) return false;
-  fmt::print(stderr,
-             "torchport: the git tree has uncommitted changes ({}{}); nothing was written.\n"
-             "Commit or stash them first, or add --allow-dirty.\n",
-             report::one_line(dirty->front()),
-             dirty->size() > 1 ? fmt::format(" and {} more", dirty->size() - 1) : "");
+  base::tell(
+      "torchport: the git tree has uncommitted changes ({}{}); nothing was written.\n"
+      "Commit or stash them first, or add --allow-dirty.\n",
+      report::one_line(dirty->front()),
+      dirty->size() > 1 ? fmt::format(" and {} more", dirty->size() - 1) : "");
   return true;
 }
 
@@ -247,7 +247,7 @@ int run(const FixCommand& command) {
                           unsafe_fixes ? edit::Applicability::kUnsafe : edit::Applicability::kSafe);
   clear_progress_line();
   if (interrupted()) {
-    fmt::print(stderr, "Interrupted: nothing was written.\n");
+    base::tell("Interrupted: nothing was written.\n");
     return 130;
   }
   std::vector<std::string> roots = command.selection.paths;

@@ -15,6 +15,7 @@
 
 #include "base/file_system.h"
 #include "base/private_folder.h"
+#include "base/tell.h"
 #include "cli/command.h"
 #include "source/project/journal.h"
 
@@ -50,7 +51,7 @@ base::Result<FixHistory> FixHistory::of_tree(const std::string& root) {
     if (errno != EWOULDBLOCK && errno != EINTR)
       return base::fail(base::ErrorCode::kIo, std::generic_category().message(errno), path);
     if (!std::exchange(told, true))
-      fmt::print(stderr, "torchport: another `torchport fix` is at work; waiting for its end\n");
+      base::tell("torchport: another `torchport fix` is at work; waiting for its end\n");
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     if (interrupted())
       return base::fail(base::ErrorCode::kUsage, "interrupted; nothing was written");

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
+#include "base/tell.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
 #include "runtime/checkpoint/checksums.h"
@@ -114,7 +115,7 @@ int verify(const std::string& path, const Contents& contents) {
 
 int extract(const InspectOptions& options) {
   if (options.paths.size() != 1) {
-    fmt::print(stderr, "torchport: --extract takes one checkpoint, and {} were given\n",
+    base::tell("torchport: --extract takes one checkpoint, and {} were given\n",
                options.paths.size());
     return kUsageError;
   }

@@ -14,6 +14,7 @@
 #include <fmt/ranges.h>
 
 #include "base/nearest.h"
+#include "base/tell.h"
 #include "cli/command.h"
 #include "cli/package.h"
 
@@ -51,7 +52,7 @@ void print_cmake_prefix() {
 // The exit code after everything is written. A full disk must not look like success.
 int written(int code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  fmt::print(stderr, "torchport: the output cannot be written: {}\n", std::strerror(errno));
+  base::tell("torchport: the output cannot be written: {}\n", std::strerror(errno));
   return kInternalError;
 }
 
@@ -116,8 +117,7 @@ int run(std::vector<std::string> words) {
     return app.exit(done);
   } catch (const CLI::ParseError& error) {
     const auto used = app.get_subcommands();
-    fmt::print(stderr, "torchport: {}\nTry `torchport {}--help`.\n",
-               what_is_wrong(error, app, words),
+    base::tell("torchport: {}\nTry `torchport {}--help`.\n", what_is_wrong(error, app, words),
                used.empty() ? "" : used.front()->get_name() + " ");
     return kUsageError;
   }
@@ -129,6 +129,7 @@ int run(std::vector<std::string> words) {
 }  // namespace torchport::cli
 
 int main(int argc, char** argv) {
+  torchport::base::keep_standard_streams();
   struct sigaction action {};
   action.sa_handler = torchport::cli::on_interrupt;
   sigaction(SIGINT, &action, nullptr);
@@ -139,10 +140,10 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     // fmt::print throws if a large output meets a full disk.
     if (std::ferror(stdout) != 0) return torchport::cli::written(torchport::cli::kInternalError);
-    fmt::print(stderr,
-               "torchport: internal error: {}\nThis is a bug of torchport; please report it with "
-               "the command you ran.\n",
-               error.what());
+    torchport::base::tell(
+        "torchport: internal error: {}\nThis is a bug of torchport; please report it with "
+        "the command you ran.\n",
+        error.what());
     return torchport::cli::kInternalError;
   }
 }

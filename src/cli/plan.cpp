@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "base/process.h"
+#include "base/tell.h"
 #include "base/temporary_folder.h"
 #include "cli/command.h"
 #include "cli/package.h"
@@ -80,10 +81,10 @@ class LongRunNote {
   void operator()(pid_t) {
     if (is_done_ || std::chrono::steady_clock::now() < begin_ + kLong) return;
     is_done_ = true;
-    fmt::print(stderr,
-               "torchport: the program has run for {} s. {}--steps N, --batches N and --seconds N "
-               "make it short\n",
-               kLong.count(), is_one_of_many_ ? "" : "Ctrl-C ends it and prints the report; ");
+    base::tell(
+        "torchport: the program has run for {} s. {}--steps N, --batches N and --seconds N "
+        "make it short\n",
+        kLong.count(), is_one_of_many_ ? "" : "Ctrl-C ends it and prints the report; ");
   }
 
  private:

@@ -19,6 +19,7 @@
 
 #include "base/bytes.h"
 #include "base/file_system.h"
+#include "base/tell.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/package.h"
@@ -209,9 +210,9 @@ int run(const RunOptions& options, const std::vector<std::string>& rest) {
   if (!is_of_this_environment(command->front())) show_package_to_python();
   if (spec->kind == "cuda") show_toolkit();
   if (options.check_kernels) setenv("TORCHPORT_CHECK_KERNELS", "1", 1);
-  if (!options.quiet) fmt::print(stderr, "{}\n", announcement(*spec));
+  if (!options.quiet) base::tell("{}\n", announcement(*spec));
   if (!options.quiet && options.ranks > 0)
-    fmt::print(stderr, "torchport: this is rank 0 of {}; the other ranks are assumed to be alike\n",
+    base::tell("torchport: this is rank 0 of {}; the other ranks are assumed to be alike\n",
                options.ranks);
   std::fflush(nullptr);
   std::vector<char*> words;

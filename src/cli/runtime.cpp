@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/file_system.h"
+#include "base/tell.h"
 #include "cli/command.h"
 #include "cli/package.h"
 #include "cli/python.h"
@@ -130,7 +131,7 @@ class Shown {
     tenth_ = tenth;
     const std::string count =
         progress.total > 0 ? fmt::format(" {}/{}", progress.done, progress.total) : "";
-    fmt::print(stderr, "{}torchport: {}{}{}", terminal ? "\r\x1b[K" : "", what_, count,
+    base::tell("{}torchport: {}{}{}", terminal ? "\r\x1b[K" : "", what_, count,
                terminal ? "" : "\n");
     std::fflush(stderr);
   }
@@ -170,20 +171,20 @@ int report(const runtime_build::Built& built, const TorchFiles& torch, const Pla
       fmt::print("torchport has libraries for torch {} now: {}\n", torch.version, built.folder);
       return kClean;
     case State::kStopped:
-      fmt::print(stderr, "torchport: interrupted; nothing is left of this build\n");
+      base::tell("torchport: interrupted; nothing is left of this build\n");
       return kInterruptedCode;
     case State::kNoSpace:
-      fmt::print(stderr,
-                 "torchport: there is no room left to write in {}; nothing is left of this build: "
-                 "make room, or set TORCHPORT_CACHE_DIR to a folder on another disk\n",
-                 places.cache);
+      base::tell(
+          "torchport: there is no room left to write in {}; nothing is left of this build: "
+          "make room, or set TORCHPORT_CACHE_DIR to a folder on another disk\n",
+          places.cache);
       return kUsageError;
     case State::kFailed:
-      for (const std::string& line : built.errors) fmt::print(stderr, "  {}\n", line);
-      fmt::print(stderr,
-                 "torchport: {} for torch {}: it may have other interfaces than the releases that "
-                 "torchport supports; all output is in {}\n",
-                 built.why, torch.version, built.log.empty() ? "no file" : built.log);
+      for (const std::string& line : built.errors) base::tell("  {}\n", line);
+      base::tell(
+          "torchport: {} for torch {}: it may have other interfaces than the releases that "
+          "torchport supports; all output is in {}\n",
+          built.why, torch.version, built.log.empty() ? "no file" : built.log);
       return kFindings;
   }
   return kInternalError;
@@ -206,7 +207,7 @@ std::optional<runtime_build::BuildRequest> request_for(const RuntimeOptions& opt
   if (!places.cache.empty())
     if (std::string sentence = no_room(places); !sentence.empty())
       needs.missing.push_back(std::move(sentence));
-  for (const std::string& sentence : needs.missing) fmt::print(stderr, "torchport: {}\n", sentence);
+  for (const std::string& sentence : needs.missing) base::tell("torchport: {}\n", sentence);
   if (!needs.missing.empty()) return std::nullopt;
   const Python python = find_python();
   if (!python.own) show_package_to_python();

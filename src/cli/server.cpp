@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/tell.h"
 #include "cli/command.h"
 
 namespace torchport::cli::server_command {
@@ -34,9 +35,9 @@ bool write_all(std::string_view text) {
 
 int run() {
   if (isatty(STDIN_FILENO) == 1)
-    fmt::print(stderr,
-               "torchport server speaks the language server protocol over standard input and "
-               "output: an editor starts it (docs/editor.md). Ctrl-C ends it.\n");
+    base::tell(
+        "torchport server speaks the language server protocol over standard input and "
+        "output: an editor starts it (docs/editor.md). Ctrl-C ends it.\n");
   // An editor that has gone is an error of a write, and Ctrl-C has no work to finish.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGINT, SIG_DFL);

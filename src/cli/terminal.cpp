@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/tell.h"
 #include "cli/command.h"
 #include "source/report/report.h"
 
@@ -32,7 +33,7 @@ std::string environment(const char* name) {
 void print_error(const base::Error& error) {
   std::string place = report::one_line(error.path);
   if (!place.empty()) place += error.line > 0 ? fmt::format(":{}: ", error.line) : ": ";
-  fmt::print(stderr, "torchport: {}{}\n", place, report::printable(error.message));
+  base::tell("torchport: {}{}\n", place, report::printable(error.message));
 }
 
 int fail(const base::Error& error) {
@@ -62,12 +63,12 @@ std::function<void(std::size_t)> progress_line(std::size_t total, std::string_vi
     std::int64_t shown = last->load();
     // Short runs show nothing; long ones update ten times a second.
     if (now < 500 || now - shown < 100 || !last->compare_exchange_strong(shown, now)) return;
-    fmt::print(stderr, "\r{} {}/{} files", verb, done, total);
+    base::tell("\r{} {}/{} files", verb, done, total);
   };
 }
 
 void clear_progress_line() {
-  if (isatty(STDERR_FILENO) == 1) fmt::print(stderr, "\r\x1b[K");
+  if (isatty(STDERR_FILENO) == 1) base::tell("\r\x1b[K");
 }
 
 }  // namespace torchport::cli

@@ -15,6 +15,7 @@
 #include <torchport/session.h>
 #include <unistd.h>
 
+#include "base/tell.h"
 #include "runtime/infer/feed.h"
 #include "runtime/infer/monitor.h"
 #include "runtime/infer/npy.h"
@@ -135,7 +136,7 @@ void report(const Progress& progress, const std::vector<Session>& sessions,
   for (const Session& session : sessions)
     devices += (devices.empty() ? "" : ", ") + session.device().str();
   const double seconds = progress.seconds();
-  fmt::print(stderr, "{} rows in {} batch{}, {:.2f} s, {:.1f} rows/s: {} on {}, to {}\n",
+  base::tell("{} rows in {} batch{}, {:.2f} s, {:.1f} rows/s: {} on {}, to {}\n",
              progress.rows.load(), progress.batches.load(), progress.batches == 1 ? "" : "es",
              seconds, static_cast<double>(progress.rows.load()) / seconds,
              sessions.front().runtime(), devices, output == "-" ? "standard output" : output);
@@ -205,7 +206,7 @@ int run(int argc, char** argv) {
   try {
     return infer(options);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "torchport infer: {}\n", message_of(error));
+    base::tell("torchport infer: {}\n", message_of(error));
     return interrupted() ? kInterrupted : kFailed;
   }
 }
@@ -215,6 +216,7 @@ int run(int argc, char** argv) {
 }  // namespace torchport::infer
 
 int main(int argc, char** argv) {
+  torchport::base::keep_standard_streams();
   const int code = torchport::infer::run(argc, argv);
   // Ends without the destructors of libraries that have threads of their own, because their order
   // is unspecified.

@@ -312,11 +312,11 @@ TEST_CASE("what a program that sets CUDA_VISIBLE_DEVICES imports may run before"
        {"other/early.py", "import os\nimport late\nos.environ['CUDA_VISIBLE_DEVICES'] = '1'\n"},
        {"other/late.py", "import torch\n"},
        {"first/main.py",
-        "import os\nimport torch\nos.environ['CUDA_VISIBLE_DEVICES'] = '1'\nimport late\n"},
-       {"first/late.py", "import torch\n"},
+        "import os\nimport torch\nos.environ['CUDA_VISIBLE_DEVICES'] = '1'\nimport behind\n"},
+       {"first/behind.py", "import torch\n"},
        {"third/main.py",
-        "import os\nfrom late import x\nif x:\n    os.environ['CUDA_VISIBLE_DEVICES'] = '1'\n"},
-       {"third/late.py", "import torch\n"},
+        "import os\nfrom before import x\nif x:\n    os.environ['CUDA_VISIBLE_DEVICES'] = '1'\n"},
+       {"third/before.py", "import torch\n"},
        {"block/main.py",
         "import os\nfrom net import x\nif __name__ == '__main__':\n    "
         "os.environ['CUDA_VISIBLE_DEVICES'] = '1'\n"},
@@ -324,9 +324,9 @@ TEST_CASE("what a program that sets CUDA_VISIBLE_DEVICES imports may run before"
   for (const char* late :
        {"app/gpus.py", "app/main.py", "app/models.py", "app/layers.py", "app/ops/__init__.py",
         "app/ops/add.py", "app/train.py", "app/heads.py", "tools/own.py", "tools/shared.py",
-        "other/late.py", "third/late.py", "block/net.py", "block/main.py"})
+        "other/late.py", "third/before.py", "block/net.py", "block/main.py"})
     CHECK_MESSAGE(summary.chooses_devices_late(late), late);
-  for (const char* never : {"app/alone.py", "other/early.py", "unknown.py", "first/late.py",
+  for (const char* never : {"app/alone.py", "other/early.py", "unknown.py", "first/behind.py",
                             "first/main.py", "third/main.py"})
     CHECK_FALSE_MESSAGE(summary.chooses_devices_late(never), never);
 }

@@ -118,6 +118,7 @@ struct Summary::Joined {
   std::unordered_map<std::string_view, Meaning> absolute;  // of what names by imports mean
 
   std::vector<char> chosen_late;  // for each file; see late_choice.cpp
+  bool own_cuda_method = false;   // of any class
   // For each file; see file_conditions.cpp.
   std::vector<char> with_care;
   Edges careless_imports;           // by imports that the importer cannot do without
@@ -196,6 +197,7 @@ struct Summary::Joined {
   void settle_traits(const Lists<Return>& returns);
   void settle_refusals();
   void settle_choices();
+  void find_own_cuda_methods();
 
   // Which files each file imports, directly. Made at the first question.
   [[nodiscard]] const Edges& imports_between() const;

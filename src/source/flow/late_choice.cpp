@@ -1,4 +1,5 @@
-// Finds the files that a program may run before one of its functions sets CUDA_VISIBLE_DEVICES.
+// Finds the files that a program may run before one of its functions sets CUDA_VISIBLE_DEVICES, and
+// whether a class has its own way to CUDA.
 #include <algorithm>
 
 #include "source/flow/joined.h"
@@ -34,6 +35,18 @@ void Summary::Joined::settle_choices() {
     for (const std::uint32_t imported : edges[file]) chosen_late[imported] = 1;
   }
   spread(edges, chosen_late);
+}
+
+void Summary::Joined::find_own_cuda_methods() {
+  own_cuda_method = std::any_of(files.begin(), files.end(), [](const FileOfProject& file) {
+    return std::any_of(file.facts.classes.begin(), file.facts.classes.end(), [&](const Class& one) {
+      return file.facts.function_named(one.name, ".cuda").has_value();
+    });
+  });
+}
+
+bool Summary::has_own_cuda_method() const {
+  return joined_->own_cuda_method;
 }
 
 bool Summary::chooses_devices_late(std::string_view path) const {

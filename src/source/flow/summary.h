@@ -84,6 +84,8 @@ class Summary {
   // Whether a program may run the file with this path before one of its functions sets
   // CUDA_VISIBLE_DEVICES.
   [[nodiscard]] bool chooses_devices_late(std::string_view path) const;
+  // Whether a class of the project has a method `cuda` of its own, which `.to()` would pass by.
+  [[nodiscard]] bool has_own_cuda_method() const;
   // Which files are parts of packages, as the imports of all files show.
   [[nodiscard]] Packages packages() const;
   // The folders in which nearly all files are CUDA kernels, or test and measure them; no folder in

@@ -1,6 +1,7 @@
 // TP101: `.cuda()` of tensors, modules, and functions that map over them.
 #include "source/rules/rule.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -47,6 +48,43 @@ bool inside_cuda_method(Node node) {
     if (function.is(Kind::kFunction) && function.child(Field::kName).text() == "cuda") return true;
   }
   return false;
+}
+
+// A class that is no module and has a `cuda` but no `to`: its callers keep their call, and the
+// method is rewritten.
+bool has_cuda_only(const semantics::ClassFacts& facts) {
+  return !facts.is_module && facts.methods.contains("cuda") && !facts.methods.contains("to");
+}
+
+// The classes of the file that have a `cuda` of their own.
+struct OwnMethods {
+  explicit OwnMethods(const SemanticModel& model) {
+    for (const Node node : model.nodes(Kind::kClass)) {
+      const semantics::ClassFacts* facts = model.class_facts(node);
+      if (facts == nullptr || !facts->methods.contains("cuda")) continue;
+      any = true;
+      cuda_only |= has_cuda_only(*facts);
+    }
+  }
+  bool any = false;
+  bool cuda_only = false;
+};
+
+// How far `.cuda()` of an object may be rewritten: an object of the project's own class may have a
+// `cuda` that does more than `to`, or no `to`.
+Applicability most_for(const PythonContext& context, Node object) {
+  const Value value = context.model.value(object);
+  if (value.is(Type::kTensor)) return Applicability::kSafe;
+  if (value.is(Type::kModule)) {
+    if (const semantics::ClassFacts* facts = context.model.class_named(value.text))
+      return facts->methods.contains("cuda") ? Applicability::kUnsafe : Applicability::kSafe;
+    if (value.text.starts_with("torch.")) return Applicability::kSafe;
+  }
+  const auto& own = context.model.facts<OwnMethods>();
+  if (own.cuda_only) return Applicability::kDisplay;
+  return own.any || (context.project != nullptr && context.project->has_own_cuda_method())
+             ? Applicability::kUnsafe
+             : Applicability::kSafe;
 }
 
 // Whether a factory call such as torch.zeros(...).cuda() can create its tensor on the device.
@@ -159,13 +197,16 @@ Fix make_fix(const PythonContext& context, Node call, Node object) {
                   call.tree()->source().substr(method_span(call).start, method_span(call).size()),
                   device.text, rest);
   fix.edits = {{method_span(call), fmt::format(".to({}{})", device.text, rest)}};
+  fix.applicability = std::max(fix.applicability, most_for(context, object));
   return fix;
 }
 
 void check_call(const PythonContext& context, Node call, Reporter& reporter) {
   const Node object = object_of(call);
   if (!object || method_name(call) != "cuda") return;
-  if (is_foreign(context.model, object) || inside_cuda_method(call)) return;
+  if (is_foreign(context.model, object)) return;
+  const semantics::ClassFacts* around = context.model.enclosing_class(call);
+  if (inside_cuda_method(call) && (around == nullptr || !has_cuda_only(*around))) return;
   if (object.is(Kind::kCall) && syntax::callee(object).text() == "super") return;
   if (semantics::is_cuda_guarded(context.model, call) || drives_kernels(context.model, call) ||
       is_about_cuda_tools(context, call) || is_in_cuda_class(call) || is_probed(call))

@@ -1,0 +1,80 @@
+"""A `cuda` of the project's own class does what `.to()` does not: programs give the same on CUDA after safe
+fixes, and those whose class has no `to` run without CUDA, too."""
+
+from __future__ import annotations
+
+import pytest
+
+HEAD = "import torch\n\n\n"
+CLASS = """class Embedder(object):
+    def __init__(self):
+        self.model = torch.nn.Linear(2, 2)
+
+    def cuda(self):
+        self.model.cuda()
+        return self
+
+    def run(self, x):
+        return self.model(x)
+
+
+"""
+MODULE = """class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 2)
+        self.table = torch.ones(2)
+
+    def cuda(self):
+        super().cuda()
+        self.table = self.table.cuda()
+        return self
+
+    def forward(self, x):
+        return self.layer(x) * self.table
+
+
+"""
+TASK = """class Task:
+    def __init__(self, embedder):
+        self.embedder = embedder
+
+    def go(self):
+        self.embedder.cuda()
+        return self.embedder.run(torch.ones(1, 2).cuda())
+
+
+print(tuple(Task(Embedder()).go().shape))
+"""
+RUN = "\n\ndef run(net, x):\n    net = net.cuda()\n    return net(x.cuda())\n\n\nprint(tuple(run(Net(), torch.ones(1, 2)).shape))\n"
+PROGRAMS = {
+    "a class without to, by an attribute": ({"main.py": HEAD + CLASS + TASK}, True),
+    "a class without to, by a name": (
+        {"main.py": HEAD + CLASS + "e = Embedder()\ne.cuda()\nprint(tuple(e.run(torch.ones(1, 2).cuda()).shape))\n"},
+        True,
+    ),
+    "a module with more in cuda than in to": ({"main.py": HEAD + MODULE + RUN}, False),
+    "a module of another file": (
+        {"main.py": "import torch\nfrom net import Net\n" + RUN, "net.py": HEAD + MODULE},
+        False,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_program_on_cuda_stays(torchport, name: str) -> None:
+    files, portable = PROGRAMS[name]
+    for path, text in files.items():
+        torchport.write(path, text)
+
+    def run(devices: str):
+        return torchport("run", "-q", "--devices", devices, "main.py")
+
+    before = run("cuda:1")
+    assert before.stdout == "(1, 2)\n", before.stderr
+    torchport("fix", "-q")
+    after = run("cuda:1")
+    assert after.stdout == before.stdout, after.stderr
+    if portable:
+        without = run("none")
+        assert without.stdout == before.stdout, without.stderr
