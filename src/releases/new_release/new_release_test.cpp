@@ -56,7 +56,7 @@ TEST_CASE("doctor recommends the new release, and the one before it to an older 
 
   const host::Facts amd = machine("amd", "gfx90a");
   CHECK(host::judge(amd).install.front() ==
-        "pip install torch==2.99.0 --index-url https://download.pytorch.org/whl/rocm9.9");
+        "pip install torch==2.99.0+rocm9.9 --index-url https://download.pytorch.org/whl/rocm9.9");
 }
 
 TEST_CASE("doctor names the driver that the new CUDA needs") {
@@ -126,8 +126,9 @@ TEST_CASE("build-plan names its build for CUDA") {
   inputs.environment = {{"TORCHPORT_BUILD", "cuda"}};
   const auto plan = build_gate::decide(inputs);
   CHECK(plan.code == "torch-for-cpu");
-  CHECK(plan.remedy.find("torch==2.99.0 --index-url https://download.pytorch.org/whl/cu140") !=
-        std::string::npos);
+  CHECK(
+      plan.remedy.find("torch==2.99.0+cu140 --index-url https://download.pytorch.org/whl/cu140") !=
+      std::string::npos);
 }
 
 }  // namespace torchport
