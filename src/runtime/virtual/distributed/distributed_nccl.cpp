@@ -287,9 +287,11 @@ class Library final : public c10d::Backend {
     Tensor from = at::cat(all_bytes(inputs));
     Tensor to = at::empty({std::accumulate(to_sizes.begin(), to_sizes.end(), std::int64_t{0})},
                           from.options());
+    // Gloo takes the sizes away.
+    const std::vector<std::int64_t> sizes = to_sizes;
     return given(after({gloo_->alltoall_base(to, from, to_sizes, from_sizes, opts)}, outputs,
-                       [to, outputs, to_sizes] {
-                         const auto parts = to.split_with_sizes(to_sizes);
+                       [to, outputs, sizes] {
+                         const auto parts = to.split_with_sizes(sizes);
                          for (std::size_t i = 0; i < outputs.size(); ++i)
                            bytes_of(outputs[i]).copy_(parts[i]);
                        }));
