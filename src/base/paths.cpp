@@ -1,4 +1,5 @@
 #include "base/file_system.h"
+#include "base/private_folder.h"
 
 namespace torchport::base {
 
@@ -21,13 +22,30 @@ std::string_view parent_path(std::string_view path) {
   return slash == 0 ? path.substr(0, 1) : path.substr(0, slash);
 }
 
-std::string cache_folder(const std::function<std::string(const char*)>& variable) {
-  if (std::string chosen = variable("TORCHPORT_CACHE_DIR"); !chosen.empty()) return chosen;
-  if (const std::string caches = variable("XDG_CACHE_HOME"); !caches.empty())
-    return join_path(caches, "torchport");
-  if (const std::string home = variable("HOME"); !home.empty())
-    return join_path(home, ".cache/torchport");
+namespace {
+
+using Variable = std::function<std::string(const char*)>;
+
+// torchport's folder of a kind: `own` names it, `xdg` the folder that it is in, else it is below
+// HOME.
+std::string folder_of_user(const Variable& variable, const char* own, const char* xdg,
+                           const char* below_home) {
+  if (std::string chosen = variable(own); !chosen.empty()) return chosen;
+  if (const std::string folder = variable(xdg); !folder.empty())
+    return join_path(folder, "torchport");
+  if (const std::string home = variable("HOME"); !home.empty()) return join_path(home, below_home);
   return {};
+}
+
+}  // namespace
+
+std::string cache_folder(const Variable& variable) {
+  return folder_of_user(variable, "TORCHPORT_CACHE_DIR", "XDG_CACHE_HOME", ".cache/torchport");
+}
+
+std::string state_folder(const Variable& variable) {
+  return folder_of_user(variable, "TORCHPORT_STATE_DIR", "XDG_STATE_HOME",
+                        ".local/state/torchport");
 }
 
 }  // namespace torchport::base

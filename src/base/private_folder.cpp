@@ -8,8 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file_system.h"
-
 namespace torchport::base {
 
 Result<std::string> private_folder(const std::string& path) {
@@ -39,13 +37,8 @@ Result<std::string> private_folder(const std::string& path) {
   return folder;
 }
 
-std::string state_folder(const std::function<std::string(const char*)>& variable) {
-  if (std::string chosen = variable("TORCHPORT_STATE_DIR"); !chosen.empty()) return chosen;
-  if (const std::string states = variable("XDG_STATE_HOME"); !states.empty())
-    return join_path(states, "torchport");
-  if (const std::string home = variable("HOME"); !home.empty())
-    return join_path(home, ".local/state/torchport");
-  return fmt::format("/tmp/torchport-{}", ::geteuid());
+Result<std::string> private_temporary_folder() {
+  return private_folder(fmt::format("/tmp/torchport-{}", ::geteuid()));
 }
 
 }  // namespace torchport::base

@@ -14,9 +14,14 @@ namespace torchport::base {
 // safe.
 [[nodiscard]] Result<std::string> private_folder(const std::string& path);
 
+// A folder in place of a home, for a user who has none: one of /tmp with the user's number in its
+// name. Whoever may write into it could replace what is below it, so that it is checked like any
+// other.
+[[nodiscard]] Result<std::string> private_temporary_folder();
+
 // Where torchport keeps what it cannot make again: $TORCHPORT_STATE_DIR, else a folder of
-// $XDG_STATE_HOME or of $HOME, else one of /tmp that has this user's number in its name. `variable`
-// reads an environment variable, empty if it is not set.
+// $XDG_STATE_HOME or of $HOME. Empty if this user has none of them. `variable` reads an environment
+// variable, empty if it is not set.
 [[nodiscard]] std::string state_folder(const std::function<std::string(const char*)>& variable);
 
 }  // namespace torchport::base

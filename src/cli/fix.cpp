@@ -80,6 +80,7 @@ base::Result<bool> roll_back(const FixHistory& history) {
   auto undone = project::recover(base::real_file_system(), history.state(), kWritingThreads);
   if (!undone) return tl::unexpected<base::Error>(undone.error());
   for (const base::Error& problem : undone->problems) print_error(problem);
+  for (const base::Error& note : undone->notes) print_error(note);
   if (!undone->restored.empty())
     base::tell("torchport: an earlier fix was stopped half way; its {} restored first\n",
                undone->restored.size() == 1

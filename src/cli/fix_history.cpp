@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <system_error>
 #include <thread>
@@ -17,23 +16,21 @@
 #include "base/private_folder.h"
 #include "base/tell.h"
 #include "cli/command.h"
+#include "cli/terminal.h"
 #include "source/project/journal.h"
 
 namespace torchport::cli {
 
 namespace {
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
-  return value == nullptr ? std::string() : value;
-}
-
 // The first folder that can be this user's own: a container may have none that outlives it.
 base::Result<std::string> history_folder() {
-  auto folder = base::private_folder(base::join_path(base::state_folder(&environment), "undo"));
-  if (folder || !environment("TORCHPORT_STATE_DIR").empty()) return folder;
-  auto temporary = base::private_folder(fmt::format("/tmp/torchport-{}", ::geteuid()));
-  if (!temporary) return folder;
+  if (const std::string state = base::state_folder(&environment); !state.empty()) {
+    auto folder = base::private_folder(base::join_path(state, "undo"));
+    if (folder || !environment("TORCHPORT_STATE_DIR").empty()) return folder;
+  }
+  const auto temporary = base::private_temporary_folder();
+  if (!temporary) return temporary;
   return base::private_folder(base::join_path(*temporary, "undo"));
 }
 

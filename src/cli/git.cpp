@@ -16,15 +16,15 @@ namespace {
 base::Result<std::string> status_of(const std::string& folder, const char* untracked,
                                     const std::vector<std::string>& files) {
   // A submodule has a configuration of its own.
-  GitQuestion question{
-      folder, {"status", "--porcelain=v1", "-z", "--ignore-submodules=all", untracked, "--"}};
-  question.words.insert(question.words.end(), files.begin(), files.end());
-  auto ended = ask_git(question);
+  std::vector<std::string> words{
+      "status", "--porcelain=v1", "-z", "--ignore-submodules=all", untracked, "--"};
+  words.insert(words.end(), files.begin(), files.end());
+  auto ended = GitFolder(folder).ask(words);
   if (!ended) return std::string();
   if (ended->out_of_time)
     return base::fail(
         base::ErrorCode::kBudget,
-        fmt::format("`git status` did not end within {} s", question.time_limit.count()), folder);
+        fmt::format("`git status` did not end within {} s", GitFolder::kTimeLimit.count()), folder);
   if (ended->too_much_output)
     return base::fail(base::ErrorCode::kBudget, "`git status` writes too much", folder);
   return ended->well() ? std::move(ended->output) : std::string();
@@ -56,7 +56,7 @@ base::Result<std::vector<std::string>> dirty_files(const std::string& folder,
 }
 
 bool is_ignored(const std::string& folder, const std::string& file) {
-  const auto ended = ask_git({folder, {"check-ignore", "--quiet", "--", file}});
+  const auto ended = GitFolder(folder).ask({"check-ignore", "--quiet", "--", file});
   return ended && ended->well();
 }
 

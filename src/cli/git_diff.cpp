@@ -19,11 +19,11 @@ constexpr std::chrono::seconds kAnswerTime{120};
 // Answers of git in one folder.
 class Git {
  public:
-  explicit Git(std::string folder) : folder_(std::move(folder)) {}
+  explicit Git(std::string folder) : git_(std::move(folder), kAnswerTime) {}
 
   // Fails with kUsage if git is not installed, and with kBudget if it does not answer.
   [[nodiscard]] base::Result<base::Ended> ask(const std::vector<std::string>& words) const {
-    auto ended = ask_git({folder_, words, kAnswerTime});
+    auto ended = git_.ask(words);
     if (!ended)
       return base::fail(ErrorCode::kUsage,
                         "--diff needs git, and there is none in PATH; install it, or check without "
@@ -49,7 +49,7 @@ class Git {
   }
 
  private:
-  std::string folder_;
+  GitFolder git_;
 };
 
 tl::unexpected<base::Error> no_repository(const std::string& folder, const std::string& errors) {

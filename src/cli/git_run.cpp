@@ -14,9 +14,7 @@ namespace torchport::cli {
 
 namespace {
 
-using Environment = std::map<std::string, std::optional<std::string>>;
-
-constexpr std::chrono::seconds kShort{20};
+constexpr std::size_t kMostAnswer = std::size_t{1} << 30U;  // bytes
 
 // What holds for every question, in each release of git that knows the name.
 const std::vector<std::string>& safe_options() {
@@ -36,26 +34,13 @@ const std::vector<std::string>& safe_options() {
   return kOptions;
 }
 
-Environment safe_environment() {
+std::map<std::string, std::optional<std::string>> safe_environment() {
   return {{"LC_ALL", "C"},
           {"GIT_OPTIONAL_LOCKS", "0"},
           // A partial clone would fetch what it lacks, by a program that its configuration names.
           {"GIT_NO_LAZY_FETCH", "1"},
           {"GIT_ALLOW_PROTOCOL", "none"},
           {"GIT_TERMINAL_PROMPT", "0"}};
-}
-
-base::Result<base::Ended> ask(const GitQuestion& question, const Environment& more) {
-  std::vector<std::string> command{"git"};
-  command.insert(command.end(), safe_options().begin(), safe_options().end());
-  if (!question.folder.empty()) command.insert(command.end(), {"-C", question.folder});
-  command.insert(command.end(), question.words.begin(), question.words.end());
-  Environment environment = safe_environment();
-  environment.insert(more.begin(), more.end());
-  return base::run({.words = std::move(command),
-                    .environment = std::move(environment),
-                    .most_output = question.most_output,
-                    .time_limit = question.time_limit});
 }
 
 // What `.git` in this folder names; none if there is no such entry.
@@ -74,17 +59,32 @@ std::optional<std::string> named_by(const std::string& folder) {
   return *real;
 }
 
+}  // namespace
+
+base::Result<base::Ended> GitFolder::run(const std::vector<std::string>& words) const {
+  std::vector<std::string> command{"git"};
+  command.insert(command.end(), safe_options().begin(), safe_options().end());
+  if (!folder_.empty()) command.insert(command.end(), {"-C", folder_});
+  command.insert(command.end(), words.begin(), words.end());
+  Environment environment = safe_environment();
+  environment.insert(filters_.begin(), filters_.end());
+  return base::run({.words = std::move(command),
+                    .environment = std::move(environment),
+                    .most_output = kMostAnswer,
+                    .time_limit = time_limit_});
+}
+
 // Whether git's choice for this folder is the repository that a `.git` above the folder names. A
 // user who names one by GIT_DIR has chosen.
-bool is_chosen_by_name(const std::string& folder) {
+bool GitFolder::is_chosen_by_name() const {
   if (std::getenv("GIT_DIR") != nullptr) return true;  // NOLINT(concurrency-mt-unsafe)
-  auto chosen = ask({folder, {"rev-parse", "--absolute-git-dir"}, kShort}, {});
+  const auto chosen = run({"rev-parse", "--absolute-git-dir"});
   if (!chosen || !chosen->well()) return true;  // git will say why
   std::string_view line = chosen->output;
   if (line.ends_with('\n')) line.remove_suffix(1);
   const base::FileSystem& files = base::real_file_system();
   const auto repository = files.canonical(std::string(line));
-  auto at = files.canonical(folder.empty() ? "." : folder);
+  const auto at = files.canonical(folder_.empty() ? "." : folder_);
   if (!repository || !at) return false;
   for (std::string above = *at;; above = above.substr(0, above.rfind('/'))) {
     if (above.empty()) above = "/";
@@ -95,10 +95,9 @@ bool is_chosen_by_name(const std::string& folder) {
 
 // Takes the filters from the user's configuration instead of the repository's: `clean` and
 // `process` run for each file that git compares.
-Environment without_filters(const std::string& folder) {
+GitFolder::Environment GitFolder::without_filters() const {
   constexpr const char* kPattern = R"(^filter\..*\.(clean|smudge|process|required)$)";
-  const auto listed =
-      ask({folder, {"config", "--show-scope", "-z", "--get-regexp", kPattern}, kShort}, {});
+  const auto listed = run({"config", "--show-scope", "-z", "--get-regexp", kPattern});
   Environment result;
   if (!listed || !listed->well()) return result;  // there are none
   int count = 0;
@@ -132,17 +131,16 @@ Environment without_filters(const std::string& folder) {
   return result;
 }
 
-}  // namespace
-
-base::Result<base::Ended> ask_git(const GitQuestion& question) {
-  if (!is_chosen_by_name(question.folder)) {
-    base::Ended none;
-    none.exit_code = 128;
-    none.errors =
-        "fatal: not a git repository (a bare repository among the files does not count)\n";
-    return none;
+base::Result<base::Ended> GitFolder::ask(const std::vector<std::string>& words) const {
+  if (!is_repository_) {
+    is_repository_ = is_chosen_by_name();
+    filters_ = without_filters();
   }
-  return ask(question, without_filters(question.folder));
+  if (*is_repository_) return run(words);
+  base::Ended none;
+  none.exit_code = 128;
+  none.errors = "fatal: not a git repository (a bare repository among the files does not count)\n";
+  return none;
 }
 
 }  // namespace torchport::cli

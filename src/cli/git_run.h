@@ -7,7 +7,10 @@
 #pragma once
 
 #include <chrono>
+#include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/process.h"
@@ -15,19 +18,35 @@
 
 namespace torchport::cli {
 
-struct GitQuestion {
-  std::string folder{};
-  // The command and its options: {"status", "--porcelain=v1"}. It only reads.
-  std::vector<std::string> words{};
-  std::chrono::seconds time_limit{60};
-  std::size_t most_output = std::size_t{1} << 30U;  // bytes
-};
+// Asks about the repository that a folder is a part of. What git says of its configuration counts,
+// but for what names a program: of that, only what the user set for all repositories. Nothing is
+// fetched, and nothing is written. A repository whose folder is not named .git, nor by a file .git
+// above the folder, is none: git's answer then says so in `errors`. Belongs to one thread.
+class GitFolder {
+ public:
+  // An empty folder is the current one.
+  explicit GitFolder(std::string folder = {}, std::chrono::seconds time_limit = kTimeLimit)
+      : folder_(std::move(folder)), time_limit_(time_limit) {}
 
-// Asks git about the repository that `folder` is a part of. What git says of its configuration
-// counts, but for what names a program: of that, only what the user set for all repositories.
-// Nothing is fetched, and nothing is written. Fails with kIo if git is not installed. A repository
-// whose folder is not named .git, nor by a file .git above `folder`, is none: git's answer then
-// says so in `errors`. Thread safe, as long as no thread changes the environment.
-[[nodiscard]] base::Result<base::Ended> ask_git(const GitQuestion& question);
+  // `words` are a command and its options, {"status", "--porcelain=v1"}, which only reads. Fails
+  // with kIo if git is not installed.
+  [[nodiscard]] base::Result<base::Ended> ask(const std::vector<std::string>& words) const;
+
+  static constexpr std::chrono::seconds kTimeLimit{60};
+
+ private:
+  using Environment = std::map<std::string, std::optional<std::string>>;
+
+  [[nodiscard]] base::Result<base::Ended> run(const std::vector<std::string>& words) const;
+  [[nodiscard]] bool is_chosen_by_name() const;
+  [[nodiscard]] Environment without_filters() const;
+
+  std::string folder_;
+  std::chrono::seconds time_limit_;
+  // What the first question finds out: whether there is a repository, and what switches off its
+  // filters.
+  mutable std::optional<bool> is_repository_{};
+  mutable Environment filters_{};
+};
 
 }  // namespace torchport::cli

@@ -42,22 +42,28 @@ std::string index_of(std::string_view variant) {
   return fmt::format("{}/{}", kIndex, variant);
 }
 
-std::string pip_arguments(std::string_view torch, std::string_view variant) {
-  // From pytorch.org, "Installing previous versions of PyTorch".
-  if (versions::older(torch, "1.11"))
-    return fmt::format("torch=={}+{} -f {}/torch_stable.html", torch, variant, kIndex);
-  if (versions::older(torch, "2.0"))
-    return fmt::format("torch=={}+{} --extra-index-url {}", torch, variant, index_of(variant));
-  return fmt::format("torch=={} --index-url {}", torch, index_of(variant));
+namespace {
+
+// Where pip finds the build; from pytorch.org, "Installing previous versions of PyTorch".
+std::string source_of(std::string_view torch, std::string_view variant) {
+  if (versions::older(torch, "1.11")) return fmt::format("-f {}/torch_stable.html", kIndex);
+  return fmt::format("{} {}", versions::older(torch, "2.0") ? "--extra-index-url" : "--index-url",
+                     index_of(variant));
 }
+
+}  // namespace
 
 std::string requirement_of_build(std::string_view torch, std::string_view variant) {
   return fmt::format("torch=={}+{}", torch, variant);
 }
 
+std::string pip_arguments(std::string_view torch, std::string_view variant) {
+  if (versions::older(torch, "2.0")) return pip_arguments_to_replace(torch, variant);
+  return fmt::format("torch=={} {}", torch, source_of(torch, variant));
+}
+
 std::string pip_arguments_to_replace(std::string_view torch, std::string_view variant) {
-  const std::string arguments = pip_arguments(torch, variant);
-  return requirement_of_build(torch, variant) + arguments.substr(arguments.find(' '));
+  return fmt::format("{} {}", requirement_of_build(torch, variant), source_of(torch, variant));
 }
 
 }  // namespace torchport::releases

@@ -4,7 +4,6 @@ environment with the torch of the record, against an index that has what pytorch
 from __future__ import annotations
 
 import base64
-import functools
 import hashlib
 import json
 import os
@@ -70,22 +69,14 @@ def write_index(folder: Path, versions: list[str]) -> str:
     return folder.as_uri()
 
 
-@functools.cache
-def printed(case: Case, program: str) -> tuple[str, ...]:
-    path = Path(os.environ["PYTEST_TMP"]) / f"{case.name}.json"
-    path.write_text(case.facts)
-    run = subprocess.run(
-        [program, "doctor", "--json", "--from", path], capture_output=True, text=True, check=False
-    )
-    return tuple(json.loads(run.stdout)["install"])
+def printed(torchport, case: Case) -> list[str]:
+    torchport.write("record.json", case.facts)
+    return json.loads(torchport("doctor", "--json", "--from", "record.json").stdout)["install"]
 
 
 @pytest.mark.parametrize("case", records(), ids=lambda case: case.name)
-def test_a_printed_line_installs_the_build_that_it_names(
-    torchport, tmp_path, monkeypatch, case
-) -> None:
-    monkeypatch.setenv("PYTEST_TMP", str(tmp_path))
-    lines = printed(case, str(torchport.program))
+def test_a_printed_line_installs_the_build_that_it_names(torchport, tmp_path, case) -> None:
+    lines = printed(torchport, case)
     torches = json.loads(case.facts)["facts"].get("torches", [])
     for number, line in enumerate(lines):
         words = shlex.split(line)
@@ -133,6 +124,5 @@ def test_a_printed_line_installs_the_build_that_it_names(
         assert not local or local == variant
 
 
-def test_lines_are_printed_at_all(torchport, tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv("PYTEST_TMP", str(tmp_path))
-    assert sum(bool(printed(case, str(torchport.program))) for case in records()) > 12
+def test_lines_are_printed_at_all(torchport) -> None:
+    assert sum(bool(printed(torchport, case)) for case in records()) > 12

@@ -389,3 +389,23 @@ def test_html_of_hostile_sources_is_well_formed(torchport) -> None:
     )
     page = torchport("check", "--format", "html").stdout
     assert "<script>alert(1)" not in page
+
+
+def test_a_folder_of_tmp_that_another_user_made_is_not_used(open_to_all) -> None:
+    """Without a home the journals are in a folder of /tmp: who made it could replace what is below it."""
+    if os.geteuid() != 0:
+        pytest.skip("cannot become another user here")
+    torchport = open_to_all
+    path = torchport.write("a.py", TIE)
+    os.chown(path, NOBODY, NOBODY)
+    homeless = ("HOME", "XDG_STATE_HOME", "TORCHPORT_STATE_DIR")
+    torchport.env = {k: v for k, v in torchport.env.items() if k not in homeless}
+    made = Path(f"/tmp/torchport-{NOBODY}")
+    made.mkdir()
+    try:
+        made.chmod(0o777)
+        run = as_nobody(torchport, "fix", "--select", "TP101")
+        assert run.returncode == 2 and f"{made}: belongs to another user" in run.stderr, run
+        assert path.read_text() == TIE and not list(made.iterdir())
+    finally:
+        made.rmdir()

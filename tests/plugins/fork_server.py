@@ -35,7 +35,6 @@ from typing import Any
 
 # What the first optimizer, and the first torch.compile, import: a second and a half each.
 AFTER_TORCH = ("torch._dynamo", "torch._inductor.compile_fx")
-COUNTED_LATE = ("cuda", "mps", "xpu")  # as `fork_servers` has them
 FIRST_FILTERS = len(warnings.filters)
 NUMBER = struct.Struct("<i")
 Request = dict[str, Any]
@@ -49,8 +48,9 @@ def import_all(modules: list[str]) -> None:
         importlib.import_module(name)
     if os.environ.get("TORCHPORT_VIRTUAL"):
         loading.begin_what_is_asked = begin
-        late = os.environ["TORCHPORT_VIRTUAL"].partition(",")[0] in COUNTED_LATE
-        torch = sys.modules.get("torch") if late else None
+        # `fork_servers` leaves out the number where it is read at the first use.
+        devices = os.environ["TORCHPORT_VIRTUAL"].partition(",")[0]
+        torch = None if ":" in devices or devices == "none" else sys.modules.get("torch")
         if torch and torch.ops.torchport.devices_are_made():
             # The forks have other numbers of devices and other memories.
             sys.exit("an import has used the devices")

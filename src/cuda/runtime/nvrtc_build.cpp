@@ -45,7 +45,7 @@ base::Result<std::string> cache_folder() {
   };
   std::string caches = base::cache_folder(variable);
   if (caches.empty()) {
-    auto own = base::private_folder(fmt::format("/tmp/torchport-{}", geteuid()));
+    auto own = base::private_temporary_folder();
     if (!own) return own;
     caches = std::move(*own);
   }

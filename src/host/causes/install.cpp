@@ -22,7 +22,12 @@ struct Choice {
   const TorchRelease* release;
   std::string version;  // the installed one, or the release's newest
   bool in_use;          // the environment has this version
+  bool again = false;   // it has, and its torch does not work: even the same build replaces it
 };
+
+bool works(const Torch* torch) {
+  return torch != nullptr && torch->fault.empty();
+}
 
 // The versions that may be installed, best first: the installed one, then the releases from the
 // newest on that have wheels for the environment's Python.
@@ -31,7 +36,7 @@ std::vector<Choice> choices(const Facts& facts) {
   const Torch* torch = facts.torch();
   if (torch != nullptr)
     if (const TorchRelease* release = releases::release_of(torch->version))
-      list.push_back({release, versions::without_local(torch->version), true});
+      list.push_back({release, versions::without_local(torch->version), true, !works(torch)});
   const std::string& python =
       torch == nullptr || torch->python.empty() ? facts.python : torch->python;
   for (const TorchRelease& release : releases::table().releases) {
@@ -42,20 +47,21 @@ std::vector<Choice> choices(const Facts& facts) {
   return list;
 }
 
-bool works(const Torch* torch) {
-  return torch != nullptr && torch->fault.empty();
-}
-
-// The lines that install a build. `again`: a torch of this version is installed and does not work,
-// so that it has to be replaced even by the same build. `variant` is empty for the build of PyPI.
-std::vector<std::string> lines(const std::string& version, const std::string& variant, bool again) {
-  const std::string pip = again ? "pip install --force-reinstall " : "pip install ";
-  const std::string uv = again ? "uv pip install --reinstall-package torch " : "uv pip install ";
-  if (variant.empty())
-    return {fmt::format("{}torch=={}", pip, version), fmt::format("{}torch=={}", uv, version)};
-  return {pip + releases::pip_arguments_to_replace(version, variant),
+// The lines that install a build. `variant` is empty for the build of PyPI.
+std::vector<std::string> lines(const Choice& choice, const std::string& variant) {
+  const std::string pip = choice.again ? "pip install --force-reinstall " : "pip install ";
+  const std::string uv =
+      choice.again ? "uv pip install --reinstall-package torch " : "uv pip install ";
+  if (variant.empty()) {
+    const std::string requirement = fmt::format("torch=={}", choice.version);
+    return {pip + requirement, uv + requirement};
+  }
+  const std::string arguments = releases::pip_arguments_to_replace(choice.version, variant);
+  // For ROCm both tools get the index.
+  if (variant.starts_with("rocm")) return {pip + arguments, uv + arguments};
+  return {pip + arguments,
           fmt::format("{}{} --torch-backend={}", uv,
-                      releases::requirement_of_build(version, variant), variant)};
+                      releases::requirement_of_build(choice.version, variant), variant)};
 }
 
 bool fits(const CudaBuild& build, const Facts& facts, const std::string& driver_cuda) {
@@ -99,9 +105,8 @@ std::vector<std::string> nvidia_lines(const Facts& facts) {
     const CudaBuild* best = best_build(*choice.release, facts, cuda);
     if (best == nullptr) continue;
     if (choice.in_use && works(torch) && torch->cuda == best->cuda) return {};
-    const bool again = choice.in_use && !works(torch);
-    if (best->by_default && !works(torch)) return lines(choice.version, {}, again);
-    return lines(choice.version, releases::variant_of_cuda(best->cuda), again);
+    if (best->by_default && !works(torch)) return lines(choice, {});
+    return lines(choice, releases::variant_of_cuda(best->cuda));
   }
   return {};
 }
@@ -120,12 +125,7 @@ std::vector<std::string> amd_lines(const Facts& facts) {
       return std::find(archs.begin(), archs.end(), gpu->capability) != archs.end();
     });
     if (!fit) continue;
-    const bool again = choice.in_use && !works(torch);
-    const std::string arguments =
-        releases::pip_arguments_to_replace(choice.version, fmt::format("rocm{}", rocm->version));
-    return {
-        fmt::format("pip install {}{}", again ? "--force-reinstall " : "", arguments),
-        fmt::format("uv pip install {}{}", again ? "--reinstall-package torch " : "", arguments)};
+    return lines(choice, fmt::format("rocm{}", rocm->version));
   }
   return {};
 }
@@ -134,8 +134,7 @@ std::vector<std::string> intel_lines(const Facts& facts) {
   const Torch* torch = facts.torch();
   if (works(torch) && !torch->version_of("xpu").empty()) return {};
   for (const Choice& choice : choices(facts))
-    if (choice.release->xpu.value_or(false))
-      return lines(choice.version, "xpu", choice.in_use && !works(torch));
+    if (choice.release->xpu.value_or(false)) return lines(choice, "xpu");
   return {};
 }
 
@@ -150,7 +149,7 @@ std::vector<std::string> other_lines(const Facts& facts) {
     if (facts.system == "Darwin" && !facts.os_version.empty() &&
         versions::older(facts.os_version, macos))
       continue;
-    return lines(choice.version, facts.system == "Darwin" ? "" : "cpu", false);
+    return lines(choice, facts.system == "Darwin" ? "" : "cpu");
   }
   return {};
 }

@@ -14,9 +14,13 @@ namespace torchport::host {
   return !facts.of("nvidia").empty();
 }
 
+[[nodiscard]] inline bool is_built_for_rocm(const Torch* torch) {
+  return torch != nullptr && !torch->hip.empty();
+}
+
 // Whether a GPU of AMD is there, and a torch that is built for it.
 [[nodiscard]] inline bool uses_rocm(const Facts& facts) {
-  return !facts.of("amd").empty() && facts.torch() != nullptr && !facts.torch()->hip.empty();
+  return !facts.of("amd").empty() && is_built_for_rocm(facts.torch());
 }
 
 [[nodiscard]] inline bool in_container(const Facts& facts) {

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "source/semantics/cuda_calls.h"
 #include "source/semantics/literals.h"
+#include "source/semantics/visible_devices.h"
 
 namespace torchport::flow {
 
@@ -28,7 +29,7 @@ Node body_around(Node node) {
 }
 
 bool runs_on_import(Node node) {
-  return !body_around(node) && !in_main_block(node);
+  return !body_around(node) && !semantics::in_main_block(node);
 }
 
 }  // namespace
@@ -49,20 +50,11 @@ bool starts_cuda(const SemanticModel& model, Node call) {
          });
 }
 
-bool in_main_block(Node node) {
-  for (Node up = node.parent(); up; up = up.parent()) {
-    if (up.is(Kind::kIf) &&
-        up.child(Field::kCondition).text().find("__name__") != std::string_view::npos)
-      return true;
-  }
-  return false;
-}
-
 bool starts_cuda_on_import(const SemanticModel& model) {
   if (model.tree().source().find("cuda") == std::string::npos) return false;
   std::vector<std::string_view> starters;  // functions of the file
   for (const Node call : model.nodes(Kind::kCall)) {
-    if (in_main_block(call) || !starts_cuda(model, call)) continue;
+    if (semantics::in_main_block(call) || !starts_cuda(model, call)) continue;
     const Node function = body_around(call);
     if (!function) return true;
     if (function.is(Kind::kFunction)) starters.push_back(function.child(Field::kName).text());

@@ -10,9 +10,6 @@ namespace torchport::flow {
 // for later. device_count() asks the management library, which reads the variable each time.
 [[nodiscard]] bool starts_cuda(const semantics::SemanticModel& model, syntax::Node call);
 
-// Whether `if __name__ == "__main__":` is around a node of the module's own code.
-[[nodiscard]] bool in_main_block(syntax::Node node);
-
 // Whether the file starts CUDA when it is imported: in its own code, in a default value or a
 // decorator, or by a function of it that its own code calls.
 [[nodiscard]] bool starts_cuda_on_import(const semantics::SemanticModel& model);

@@ -5,7 +5,6 @@
 #include <unordered_map>
 
 #include "source/flow/collected.h"
-#include "source/flow/early_cuda.h"
 #include "source/flow/flags.h"
 #include "source/flow/module_imports.h"
 #include "source/flow/traits.h"
@@ -276,7 +275,7 @@ bool sets_visible_devices(const SemanticModel& model) {
   for (const Kind kind : {Kind::kAssignment, Kind::kCall})
     for (const Node node : model.nodes(kind))
       if (semantics::sets_visible_devices(model, node) &&
-          (syntax::function_of(node) || in_main_block(node)))
+          (syntax::function_of(node) || semantics::in_main_block(node)))
         return true;
   return false;
 }

@@ -257,6 +257,7 @@ base::Result<Undone> recover(base::FileSystem& fs, const std::string& state, uns
     if (!undone) return undone;
     all.restored.insert(all.restored.end(), undone->restored.begin(), undone->restored.end());
     all.problems.insert(all.problems.end(), undone->problems.begin(), undone->problems.end());
+    all.notes.insert(all.notes.end(), undone->notes.begin(), undone->notes.end());
   }
   return all;
 }

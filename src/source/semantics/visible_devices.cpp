@@ -51,20 +51,26 @@ bool may_be_of_project(Node import) {
          std::find(kHarmless.begin(), kHarmless.end(), module) == kHarmless.end();
 }
 
+bool in_main_block(Node node) {
+  for (Node up = node.parent(); up; up = up.parent()) {
+    if (up.is(Kind::kIf) &&
+        up.child(Field::kCondition).text().find("__name__") != std::string_view::npos)
+      return true;
+  }
+  return false;
+}
+
 Node last_setting_on_import(const SemanticModel& model) {
   Node last;
   if (model.tree().source().find(kVisibleDevices) == std::string::npos) return last;
   for (const Kind kind : {Kind::kAssignment, Kind::kCall}) {
     for (const Node node : model.nodes(kind)) {
-      if (!sets_visible_devices(model, node)) continue;
+      if (!sets_visible_devices(model, node) || syntax::function_of(node) || in_main_block(node) ||
+          model.enclosing_class(node) != nullptr)
+        continue;
       Node top = node;
-      bool on_import = true;
-      for (; top.parent() && !top.parent().is(Kind::kModule); top = top.parent())
-        on_import &= !top.is_any(Kind::kFunction, Kind::kLambda, Kind::kClass);
-      on_import &= !top.is_any(Kind::kFunction, Kind::kClass) &&
-                   !(top.is(Kind::kIf) && top.child(Field::kCondition).text().find("__name__") !=
-                                              std::string_view::npos);
-      if (on_import && (!last || top.start() > last.start())) last = top;
+      while (!top.parent().is(Kind::kModule)) top = top.parent();
+      if (!last || top.start() > last.start()) last = top;
     }
   }
   return last;

@@ -13,6 +13,9 @@ namespace torchport::semantics {
 // which do not start CUDA when they are imported, and none of torch.
 [[nodiscard]] bool may_be_of_project(syntax::Node import);
 
+// Whether `if __name__ == "__main__":` is around a node of the module's own code.
+[[nodiscard]] bool in_main_block(syntax::Node node);
+
 // The last statement of the module's own code, outside of functions and of `if __name__ ==
 // "__main__":`, that sets CUDA_VISIBLE_DEVICES; invalid if there is none.
 [[nodiscard]] syntax::Node last_setting_on_import(const SemanticModel& model);

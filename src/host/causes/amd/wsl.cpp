@@ -11,8 +11,7 @@ namespace {
 // The wheels of pytorch.org contain an HSA runtime that asks for /dev/kfd, which WSL has not.
 std::optional<Diagnosis> no_gpu_in_wsl(const Facts& facts) {
   const Torch* torch = facts.torch();
-  if (!facts.wsl || torch == nullptr || torch->hip.empty() || !facts.of("amd").empty())
-    return std::nullopt;
+  if (!facts.wsl || !is_built_for_rocm(torch) || !facts.of("amd").empty()) return std::nullopt;
   return Diagnosis{
       "wsl-no-rocm",
       fmt::format("ROCm finds no GPU in this WSL; torch {} brings its own HSA runtime, and that of "

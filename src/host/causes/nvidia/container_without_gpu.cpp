@@ -17,13 +17,12 @@ bool without_compute(const Facts& facts) {
 
 // A container of Docker Desktop has Windows' GPU by /dev/dxg, and no /dev/nvidia*.
 std::optional<Diagnosis> container_in_wsl(const Facts& facts) {
-  if (!in_container(facts) || !facts.wsl) return std::nullopt;
-  if (find_node(facts, "/dev/dxg") != nullptr && !facts.nvidia.library.empty()) return std::nullopt;
-  if (facts.torch() != nullptr && !facts.torch()->hip.empty()) return std::nullopt;
+  if (!in_container(facts) || !facts.wsl || is_built_for_rocm(facts.torch())) return std::nullopt;
+  const bool has_node = find_node(facts, "/dev/dxg") != nullptr;
+  if (has_node && !facts.nvidia.library.empty()) return std::nullopt;
   return Diagnosis{"container-without-gpu",
                    fmt::format("this {} container in WSL was started without the GPU: it has no {}",
-                               facts.container,
-                               find_node(facts, "/dev/dxg") == nullptr ? "/dev/dxg" : "libcuda"),
+                               facts.container, has_node ? "libcuda" : "/dev/dxg"),
                    "start it with docker run --gpus all; Windows needs NVIDIA's driver",
                    kContainer};
 }

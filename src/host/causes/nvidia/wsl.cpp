@@ -10,8 +10,7 @@ namespace {
 
 std::optional<Diagnosis> wsl(const Facts& facts) {
   // A container is told about as one, and ROCm has another way into WSL.
-  if (!facts.wsl || in_container(facts)) return std::nullopt;
-  if (facts.torch() != nullptr && !facts.torch()->hip.empty()) return std::nullopt;
+  if (!facts.wsl || in_container(facts) || is_built_for_rocm(facts.torch())) return std::nullopt;
   if (!facts.nvidia.library.empty()) {
     // The library of Windows' driver has no version in its name.
     const bool of_linux =

@@ -21,8 +21,9 @@ struct Hooks : Interface {
   bool isBuilt() const override { return is_here(); }
   bool isAvailable() const override {
     // As in the functions of torch.cuda: the answer of the runtime, which starts for it.
-    if (is_here()) Runtime::get().settle();
-    return is_here();
+    const bool here = is_here();
+    if (here) Runtime::get().settle();
+    return here;
   }
   bool hasPrimaryContext(c10::DeviceIndex) const override { return is_here(); }
 

@@ -36,7 +36,7 @@ struct Starts {
     for (const Node call : model.nodes(Kind::kCall)) {
       if (!flow::starts_cuda(model, call)) continue;
       const Node function = syntax::function_of(call);
-      if (!function && !on_import && !flow::in_main_block(call)) on_import = call;
+      if (!function && !on_import && !semantics::in_main_block(call)) on_import = call;
       by_function[function ? function.index() : 0].push_back(call);
     }
   }
