@@ -29,7 +29,7 @@ base::Result<std::string> history_folder() {
     auto folder = base::private_folder(base::join_path(state, "undo"));
     if (folder || !environment("TORCHPORT_STATE_DIR").empty()) return folder;
   }
-  const auto temporary = base::private_temporary_folder();
+  auto temporary = base::private_temporary_folder();
   if (!temporary) return temporary;
   return base::private_folder(base::join_path(*temporary, "undo"));
 }
