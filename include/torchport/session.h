@@ -67,6 +67,11 @@ struct Contract {
 // file cannot be read, is damaged, has no contract, or has one of a later version. Thread safe.
 [[nodiscard]] TORCHPORT_API Contract read_contract(const std::string& path);
 
+// XXH3 (64 bits, as 16 hexadecimal digits) of the first `bytes` bytes of a file: what the list
+// `content` of a contract has for each file of the artefact. A Session refuses files that differ
+// from it. Throws std::runtime_error if the file cannot be read or is shorter. Thread safe.
+[[nodiscard]] TORCHPORT_API std::string content_hash(const std::string& path, std::uint64_t bytes);
+
 // What this host lacks to run the artefact on `device`, one sentence each; empty if it lacks
 // nothing. Thread safe.
 [[nodiscard]] TORCHPORT_API std::vector<std::string> unmet_needs(const Contract& contract,

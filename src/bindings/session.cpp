@@ -19,6 +19,10 @@ std::string artefact_contract(const std::string& path) {
   return read_contract(path).json;
 }
 
+std::string hash_of_content(const std::string& path, std::int64_t bytes) {
+  return content_hash(path, static_cast<std::uint64_t>(bytes));
+}
+
 // Without a device it is the one that the artefact was made for.
 std::int64_t open_session(const std::string& path, std::optional<c10::Device> device,
                           std::int64_t threads) {
@@ -38,6 +42,7 @@ std::string session_runtime(std::int64_t session) {
 
 TORCH_LIBRARY_FRAGMENT(torchport, library) {
   library.def("artefact_contract(str path) -> str", &artefact_contract);
+  library.def("content_hash(str path, int bytes) -> str", &hash_of_content);
   library.def("open_session(str path, Device? device, int threads) -> int", &open_session);
   library.def("run_session(int session, Tensor[] inputs) -> Tensor[]", &run_session);
   library.def("session_runtime(int session) -> str", &session_runtime);

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -137,3 +138,43 @@ print(heard)
 """
     done = run_virtual(code, TORCHPORT_REPORT="json:/dev/null")
     assert (done.stdout, done.stderr) == ("50\n", "")
+
+
+GRAPHS = """
+import torch
+x = torch.ones(8, device="cuda")
+graph, pool = torch.cuda.CUDAGraph(), torch.cuda.MemPool()
+with torch.cuda.use_mem_pool(pool):
+    y = torch.ones(8, device="cuda")
+with torch.cuda.graph(graph):
+    z = x * 2
+state = torch._C._cuda_getCheckpointState(0, graph.pool())
+graph.replay()
+{keep}
+print("done")
+"""
+
+
+@pytest.mark.parametrize(
+    "keep",
+    ["", "torch.kept = graph, pool, state", "import builtins; builtins.kept = graph, pool, state"],
+    ids=["names", "module", "builtins"],
+)
+def test_graphs_and_pools_end_with_python_without_a_word(run_virtual, keep):
+    done = run_virtual(GRAPHS.format(keep=keep))
+    assert (done.stdout, done.stderr) == ("done\n", "")
+
+
+def test_compiled_graphs_end_with_python_without_a_word(run_virtual):
+    code = """
+        import torch
+        @torch.compile(mode="reduce-overhead")
+        def f(x): return x @ x
+        x = torch.randn(10, 10, device="cuda")
+        for _ in range(3):
+            torch.compiler.cudagraph_mark_step_begin(); f(x)
+        print("done")
+    """
+    done = run_virtual(textwrap.dedent(code))
+    assert done.stdout == "done\n"
+    assert "ignored" not in done.stderr

@@ -45,7 +45,15 @@ std::size_t Findings::count() const {
   return all;
 }
 
-std::string Findings::summary(std::uint64_t launches) const {
+namespace {
+
+std::string times(std::uint64_t launches) {
+  return fmt::format("{} launch{}", launches, launches == 1 ? "" : "es");
+}
+
+}  // namespace
+
+std::string Findings::summary(const Launches& launches) const {
   const std::scoped_lock lock(mutex_);
   std::string parts;
   std::size_t all = 0;
@@ -54,13 +62,15 @@ std::string Findings::summary(std::uint64_t launches) const {
     if (counts_[i] != 0)
       parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", counts_[i], kNames[i]);
   }
-  const char* many = launches == 1 ? "" : "es";
-  if (all == 0)
-    return fmt::format("torchport: kernels were checked in {} launch{}: nothing was found\n",
-                       launches, many);
-  std::string text =
-      fmt::format("torchport: kernels were checked in {} launch{}: {} finding{} ({})\n", launches,
-                  many, all, all == 1 ? "" : "s", parts);
+  std::string text;
+  if (launches.checked > 0 || all > 0) {
+    text = fmt::format("torchport: kernels were checked in {}: ", times(launches.checked));
+    text += all == 0 ? std::string("nothing was found\n")
+                     : fmt::format("{} finding{} ({})\n", all, all == 1 ? "" : "s", parts);
+  }
+  if (launches.unchecked > 0)
+    text += fmt::format("torchport: {}kernels were not checked in {}\n",
+                        launches.checked == 0 ? "" : "other ", times(launches.unchecked));
   if (printed_ > kMostPrinted)
     text += fmt::format("torchport: the first {} are shown\n", kMostPrinted);
   return text;

@@ -22,6 +22,13 @@ enum class Cause : unsigned char {
 };
 inline constexpr std::size_t kCauses = 8;
 
+// How often kernels ran that tell the checker what they do, and kernels that were built without
+// that.
+struct Launches {
+  std::uint64_t checked = 0;
+  std::uint64_t unchecked = 0;
+};
+
 // Thread safe.
 class Findings {
  public:
@@ -32,7 +39,7 @@ class Findings {
   // How many causes were found, and how many of a kind.
   [[nodiscard]] std::size_t count() const;
   // The last lines, for a process that ran so many kernels.
-  [[nodiscard]] std::string summary(std::uint64_t launches) const;
+  [[nodiscard]] std::string summary(const Launches& launches) const;
 
  private:
   mutable std::mutex mutex_;

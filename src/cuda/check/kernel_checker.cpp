@@ -23,6 +23,41 @@ std::uint64_t number_of(const Block& block) {
 
 }  // namespace
 
+namespace {
+
+struct FileVariable {
+  const volatile void* (*where)() = nullptr;
+  std::size_t bytes = 0;
+  std::string name;
+  std::size_t element = 1;
+};
+
+struct FileVariables {
+  std::mutex mutex;
+  std::vector<FileVariable> all;
+};
+
+// It outlives the objects that add to it.
+FileVariables& file_variables() {
+  static auto* const kVariables = new FileVariables();
+  return *kVariables;
+}
+
+}  // namespace
+
+void KernelChecker::add_file_shared(const volatile void* (*where)(), std::size_t bytes,
+                                    const char* name, std::size_t element) {
+  FileVariables& variables = file_variables();
+  const std::scoped_lock lock(variables.mutex);
+  variables.all.push_back({where, bytes, name, element});
+}
+
+void KernelChecker::remove_file_shared(const volatile void* (*where)()) {
+  FileVariables& variables = file_variables();
+  const std::scoped_lock lock(variables.mutex);
+  std::erase_if(variables.all, [&](const FileVariable& one) { return one.where == where; });
+}
+
 KernelChecker::Running& KernelChecker::running_of(const Block& block) {
   std::unique_ptr<Running>& one = running_[&block];
   if (one == nullptr) one = std::make_unique<Running>();
@@ -33,7 +68,7 @@ KernelChecker::Running& KernelChecker::running_of(const Block& block) {
 
 void KernelChecker::begin(const Launch& launch) {
   const std::scoped_lock lock(mutex_);
-  ++launches_;
+  ++(launch.kernel.checked ? launches_.checked : launches_.unchecked);
   launch_start_ = next();
   released_.clear();
   for (auto& [block, running] : running_) running->cache.fill({});
@@ -64,6 +99,14 @@ void KernelChecker::begin_block(const Block& block) {
   running.unwritten.clear();
   running.pending.bytes = 0;
   running.shared.clear();
+  {
+    FileVariables& variables = file_variables();
+    const std::scoped_lock lock_of_variables(variables.mutex);
+    for (const FileVariable& one : variables.all) {
+      const auto* begin = static_cast<const char*>(const_cast<const void*>(one.where()));
+      running.shared.push_back({begin, begin + one.bytes, one.name, one.element});
+    }
+  }
   running.cache.fill({});
   running.order.begin(number_of(block), threads_of(block), launch_start_, next());
 }

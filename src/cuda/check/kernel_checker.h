@@ -73,14 +73,19 @@ class KernelChecker final : public Checker {
   void misaligned(const std::string& what, const std::string& line);
   // The block that runs has a shared variable.
   void note_shared(const char* at, std::size_t bytes, const char* name, std::size_t element);
+  // Every block has a variable of its own at what `where` gives on the thread of the host that runs
+  // it. It need not be known of a checker yet.
+  static void add_file_shared(const volatile void* (*where)(), std::size_t bytes, const char* name,
+                              std::size_t element);
+  static void remove_file_shared(const volatile void* (*where)());
   // The kernel that this thread of the host calls next has these arguments.
   void note_arguments(std::vector<Argument> arguments);
 
   [[nodiscard]] Findings& findings() { return findings_; }
-  [[nodiscard]] std::uint64_t launches() const { return launches_; }
+  [[nodiscard]] Launches launches() const { return launches_; }
   void count_launch() {
     const std::scoped_lock lock(mutex_);
-    ++launches_;
+    ++launches_.checked;
   }
 
  private:
@@ -170,7 +175,7 @@ class KernelChecker final : public Checker {
   std::unordered_map<std::uintptr_t, std::uint32_t> numbers_;
   std::set<std::tuple<Cause, std::uintptr_t, std::uintptr_t>> seen_;  // places of code
   std::unordered_set<std::string> unchecked_;  // kernels that were not built for checks
-  std::uint64_t launches_ = 0;
+  Launches launches_;
 };
 
 }  // namespace torchport::cuda::check

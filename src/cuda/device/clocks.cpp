@@ -1,5 +1,6 @@
 // The clocks of a device, and barriers that count.
 #include <chrono>
+#include <ctime>
 #include <mutex>
 
 #include "cuda/device/block.h"
@@ -18,6 +19,10 @@ unsigned long long device_nanoseconds() {
 unsigned long long device_clock() {
   // 1.755 GHz, in whole numbers.
   return device_nanoseconds() / 1000 * 1755 + device_nanoseconds() % 1000 * 1755 / 1000;
+}
+
+long clock_here() {
+  return Block::current() == nullptr ? ::clock() : static_cast<int>(device_clock());
 }
 
 void lock_wide_atomics(bool lock) {

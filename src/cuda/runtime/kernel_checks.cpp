@@ -156,9 +156,10 @@ void find_leaks(check::Findings& findings) {
 // A program that would have ended well ends with 1 if something was found.
 void say_at_end(int status, void* /*nothing*/) {
   find_leaks(the_checker->findings());
-  if (the_checker->launches() == 0 && the_checker->findings().count() == 0) return;
+  const check::Launches launches = the_checker->launches();
+  if (launches.checked + launches.unchecked + the_checker->findings().count() == 0) return;
   std::fflush(nullptr);
-  fmt::print(stderr, "{}", the_checker->findings().summary(the_checker->launches()));
+  fmt::print(stderr, "{}", the_checker->findings().summary(launches));
   if (status != 0 || the_checker->findings().count() == 0) return;
   std::fflush(nullptr);
   _exit(1);
@@ -225,6 +226,16 @@ void torchport_cuda_count_launch() {
 }
 
 namespace torchport::cuda {
+
+FileShared::FileShared(const volatile void* (*where)(), std::size_t bytes, const char* name,
+                       std::size_t element)
+    : where_(where) {
+  check::KernelChecker::add_file_shared(where, bytes, name, element);
+}
+
+FileShared::~FileShared() {
+  check::KernelChecker::remove_file_shared(where_);
+}
 
 void torchport_cuda_note_shared(const volatile void* address, std::size_t bytes, const char* name,
                                 std::size_t element) {

@@ -73,8 +73,29 @@ class Rewriter : CodePart {
       drop(i + 2);
     }
     if (it == "asm" || it == "__asm__" || it == "__asm") assembler(i);
+    if (it == "clock" && calls_clock(i) && !has_own_clock())
+      edits_.replace(tokens_[i].begin, tokens_[i].end, "::torchport::cuda::clock_here");
     if (options_.check && i < code_.device_end && (it == "new" || it == "delete"))
       checked_.on_heap(i, it);
+  }
+
+  // clock() of <time.h>, which counts cycles in a kernel.
+  [[nodiscard]] bool calls_clock(std::size_t i) const {
+    const bool is_member = is(i - 1, ".") || (is(i - 1, ">") && is(i - 2, "-"));
+    const bool is_declared = i > 0 && is_name(i - 1) && !is(i - 1, "return");
+    return is(i + 1, "(") && is(i + 2, ")") && !is_member && !is_declared && !is(i - 1, ":") &&
+           !is_of_host(line_of(text_, tokens_[i].begin).file);
+  }
+
+  // Whether the program has a function of this name: double clock() {...}
+  [[nodiscard]] bool has_own_clock() {
+    if (!own_clock_) {
+      own_clock_ = false;
+      for (std::size_t i = 1; i < tokens_.size() && !*own_clock_; ++i)
+        own_clock_ = is(i, "clock") && is_name(i - 1) && !is(i - 1, "return") && is(i + 1, "(") &&
+                     !is_of_host(line_of(text_, tokens_[i].begin).file);
+    }
+    return *own_clock_;
   }
 
   // struct ::a::b<c> : d {...}; nvcc takes it, GCC refuses the first ::. Whether that is the head
@@ -178,6 +199,7 @@ class Rewriter : CodePart {
     edits_.replace(tokens_[i].begin, tokens_[close].end, without_lines(*translated));
   }
 
+  std::optional<bool> own_clock_;  // once it is asked
   Launches launches_;
   Places places_;
   Variables variables_;

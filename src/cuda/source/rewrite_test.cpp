@@ -41,6 +41,19 @@ TEST_CASE("what is called before <<< may be any expression of a kernel") {
   }
 }
 
+TEST_CASE("clock() is the one of where it runs") {
+  CHECK(contains(rewritten("__global__ void k(long* y) { *y = clock(); }"),
+                 "= ::torchport::cuda::clock_here();"));
+  CHECK(contains(rewritten("__device__ long f() { return clock (); }"),
+                 "return ::torchport::cuda::clock_here ();"));
+  for (const std::string text :
+       {"__device__ long f(T t) { return t.clock(); }", "long f(T* t) { return t->clock(); }",
+        "long f() { return std::clock(); }",
+        "double clock() { return 1; } double f() { return clock(); }",
+        "void f(double (*clock)()) { clock; }"})
+    CHECK_FALSE_MESSAGE(contains(rewritten(text), "clock_here"), text);
+}
+
 TEST_CASE("a device function that no file has may be missing") {
   CHECK(contains(rewritten("extern \"C\" __device__ void only_on_sm_80();"), "weak"));
   CHECK_FALSE(contains(rewritten("extern \"C\" __device__ void f() { g(); }"), "weak"));

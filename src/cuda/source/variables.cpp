@@ -103,7 +103,15 @@ void Variables::note_shared(std::size_t i, const Declaration& declared) {
       notes +=
           fmt::format(" (void)&{0}SharedVariable<torchport_kernel, {1}, sizeof({2})>::counted;",
                       kPrefix, which, word(which));
-    if (options_.check && !scopes_.is_namespace(i))
+    if (!options_.check) return;
+    if (scopes_.is_namespace(i))
+      notes += fmt::format(
+          " static const {0}FileShared torchport_shared_{1}(+[]() -> const volatile void* {{ "
+          "return "
+          "&reinterpret_cast<const volatile char&>({2}); }}, sizeof({2}), \"{2}\", "
+          "sizeof(std::remove_all_extents_t<decltype({2})>));",
+          kPrefix, which, word(which));
+    else
       notes += fmt::format(" {0}note_shared({1}, \"{1}\");", kPrefix, word(which));
   };
   // Those before, of `int a, b[2], c;`.

@@ -6,6 +6,7 @@
 #include <ATen/ops/isfinite.h>
 #include <torchport/session.h>
 
+#include "runtime/deploy/content.h"
 #include "runtime/deploy/engines/engine.h"
 
 namespace torchport {
@@ -114,6 +115,8 @@ Session::Session(const std::string& path, const SessionOptions& options)
     for (const std::string& reason : unmet) message += "\n  " + reason;
     throw std::runtime_error(message);
   }
+  if (const std::string changed = deploy::changed_content(path, contract_.json); !changed.empty())
+    throw std::runtime_error("cannot run " + path + ": " + changed);
   engine_ = format.open(path, contract_, device_, options_);
 }
 

@@ -20,7 +20,12 @@ class Line {
  public:
   Line(Feed& feed, const Sink& sink, Progress& progress, const std::atomic<bool>& stop,
        std::size_t workers)
-      : feed_(feed), sink_(sink), progress_(progress), stop_(stop), most_ahead_(2 * workers) {}
+      : feed_(feed),
+        sink_(sink),
+        progress_(progress),
+        stop_(stop),
+        most_ahead_(2 * workers),
+        next_(progress.before) {}
 
   std::optional<Batch> take() {
     const std::lock_guard lock(mutex_);
@@ -62,7 +67,7 @@ class Line {
   std::mutex mutex_;
   std::condition_variable turn_;
   std::map<std::size_t, std::vector<at::Tensor>> waiting_;
-  std::size_t next_ = 0;
+  std::size_t next_;
   std::exception_ptr error_;
 };
 

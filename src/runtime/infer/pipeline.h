@@ -19,6 +19,7 @@ namespace torchport::infer {
 struct Progress {
   std::atomic<std::int64_t> rows{0};
   std::atomic<std::int64_t> batches{0};
+  std::size_t before = 0;  // the batches that an earlier run has done: the feed begins behind them
   std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
 
   [[nodiscard]] double seconds() const {

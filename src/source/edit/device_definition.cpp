@@ -27,11 +27,39 @@ std::vector<const devices::DeviceKind*> classic_chain(TorchVersion min_torch) {
   return chain;
 }
 
+std::vector<const devices::DeviceKind*> DeviceSource::chain() const {
+  auto kinds = classic_chain(settings_.min_torch);
+  if (only_cuda_)
+    std::erase_if(kinds, [](const devices::DeviceKind* kind) { return kind->name != "cuda"; });
+  return kinds;
+}
+
+bool DeviceSource::uses_accelerator() const {
+  return settings_.uses_accelerator() && !(only_cuda_ && settings_.idiom == Idiom::kAuto);
+}
+
+bool DeviceSource::may_be(std::string_view kind) const {
+  const auto asked = chain();
+  return uses_accelerator() || settings_.idiom == Idiom::kHelper ||
+         std::any_of(asked.begin(), asked.end(),
+                     [&](const devices::DeviceKind* one) { return one->name == kind; });
+}
+
 std::string DeviceSource::inline_expression(bool as_string) const {
   if (settings_.idiom == Idiom::kHelper && !settings_.helper.empty() && !as_string) {
     return fmt::format("{}()", settings_.helper.substr(settings_.helper.find(':') + 1));
   }
-  if (settings_.uses_accelerator()) {
+  return choice(as_string, uses_accelerator(), chain());
+}
+
+std::string DeviceSource::any_accelerator(bool as_string) const {
+  if (settings_.idiom == Idiom::kHelper) return inline_expression(as_string);
+  return choice(as_string, settings_.uses_accelerator(), classic_chain(settings_.min_torch));
+}
+
+std::string DeviceSource::choice(bool as_string, bool by_accelerator,
+                                 const std::vector<const devices::DeviceKind*>& asked) const {
+  if (by_accelerator) {
     return as_string ? fmt::format(
                            "{0}.accelerator.current_accelerator().type if "
                            "{0}.accelerator.is_available() else \"cpu\"",
@@ -41,12 +69,12 @@ std::string DeviceSource::inline_expression(bool as_string) const {
                            "{0}.accelerator.is_available() else {0}.device(\"cpu\")",
                            torch_.name);
   }
-  std::string choice;
-  for (const devices::DeviceKind* kind : classic_chain(settings_.min_torch))
-    choice += fmt::format("\"{}\" if {}.{} else ", kind->name, torch_.name,
-                          kind->availability.expression);
-  choice += "\"cpu\"";
-  return as_string ? choice : fmt::format("{}.device({})", torch_.name, choice);
+  std::string text;
+  for (const devices::DeviceKind* kind : asked)
+    text += fmt::format("\"{}\" if {}.{} else ", kind->name, torch_.name,
+                        kind->availability.expression);
+  text += "\"cpu\"";
+  return as_string ? text : fmt::format("{}.device({})", torch_.name, text);
 }
 
 std::string DeviceSource::definition(bool shared) const {
@@ -54,16 +82,16 @@ std::string DeviceSource::definition(bool shared) const {
   if (settings_.idiom == Idiom::kHelper && !settings_.helper.empty()) {
     return fmt::format("{} = {}\n", variable_, inline_expression(false));
   }
-  if (settings_.uses_accelerator()) {
+  if (uses_accelerator()) {
     return fmt::format(
         "{0} = (\n    {1}.accelerator.current_accelerator()\n    if "
         "{1}.accelerator.is_available()\n    else {1}.device(\"cpu\")\n)\n",
         variable_, torch_.name);
   }
-  const auto chain = classic_chain(settings_.min_torch);
-  if (chain.size() < 2) return fmt::format("{} = {}\n", variable_, inline_expression(false));
+  const auto asked = chain();
+  if (asked.size() < 2) return fmt::format("{} = {}\n", variable_, inline_expression(false));
   std::string text = fmt::format("{} = {}.device(\n    ", variable_, torch_.name);
-  for (const devices::DeviceKind* kind : chain)
+  for (const devices::DeviceKind* kind : asked)
     text += fmt::format("\"{}\" if {}.{}\n    else ", kind->name, torch_.name,
                         kind->availability.expression);
   return text + "\"cpu\"\n)\n";

@@ -9,6 +9,7 @@
 #include "source/edit/imports.h"
 #include "source/edit/stand_alone.h"
 #include "source/edit/trial.h"
+#include "source/semantics/other_kinds.h"
 #include "source/semantics/visible_devices.h"
 
 namespace torchport::edit {
@@ -53,7 +54,11 @@ bool asks_for_accelerator(std::string_view text) {
 }
 
 DeviceSource::DeviceSource(const semantics::SemanticModel& model, const Settings& settings)
-    : model_(model), settings_(settings), torch_(model) {
+    : model_(model),
+      settings_(settings),
+      torch_(model),
+      only_cuda_(settings.only_cuda || semantics::cuda_or_cpu(model).keeps ||
+                 (!settings.extends_choices && semantics::cuda_or_cpu(model).chooses)) {
   const Node root = model.tree().root();
   place_ = end_of_imports(model.tree());
   if (Node statement = torch_.statement) {
@@ -388,7 +393,7 @@ DeviceRef DeviceSource::at(Node node) const {
   // The author delays the import, so the module gets none.
   if (settings_.idiom != Idiom::kHelper && !variable_defined_ && has_torch_of_its_own(node)) {
     const std::string choice = inline_expression(false);
-    return {settings_.uses_accelerator() ? fmt::format("({})", choice) : choice, false, true, true};
+    return {uses_accelerator() ? fmt::format("({})", choice) : choice, false, true, true};
   }
   return {variable_, !variable_defined_, true, !variable_defined_ || variable_imported_};
 }

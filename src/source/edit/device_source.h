@@ -59,6 +59,15 @@ class DeviceSource {
   // An expression in one line that chooses the device. With `as_string` its value is "cuda" or the
   // like, otherwise a torch.device.
   [[nodiscard]] std::string inline_expression(bool as_string) const;
+  // The same for code that is to take any accelerator, whatever the rest of the program knows.
+  [[nodiscard]] std::string any_accelerator(bool as_string) const;
+  // The kinds of accelerators that inserted code asks for, one after the other. Only CUDA, if the
+  // rest of the program leaves on the CPU what is not on CUDA.
+  [[nodiscard]] std::vector<const devices::DeviceKind*> chain() const;
+  // Whether it takes any accelerator instead, by torch.accelerator.
+  [[nodiscard]] bool uses_accelerator() const;
+  // Whether inserted code may choose a device of this kind.
+  [[nodiscard]] bool may_be(std::string_view kind) const;
   // The name under which the file knows torch ("torch", "th").
   [[nodiscard]] const std::string& torch_name() const { return torch_.name; }
   // Whether code at this node may use torch, although the module does not import it.
@@ -89,6 +98,8 @@ class DeviceSource {
 
  private:
   void find_variable();
+  [[nodiscard]] std::string choice(bool as_string, bool by_accelerator,
+                                   const std::vector<const devices::DeviceKind*>& asked) const;
   [[nodiscard]] syntax::Node statement_behind_choice(syntax::Node node) const;
   [[nodiscard]] DeviceRef local(syntax::Node node) const;
   [[nodiscard]] DeviceRef of_self(syntax::Node node) const;
@@ -113,6 +124,7 @@ class DeviceSource {
   std::string variable_;
   bool shares_ = false;        // the module can use settings_.shared
   bool sets_visible_ = false;  // when it is imported
+  bool only_cuda_ = false;     // see chain()
   bool variable_defined_ = false;
   bool variable_imported_ = false;  // its value is what another module chose
   std::uint32_t variable_end_ = 0;

@@ -37,6 +37,10 @@ struct Settings {
   Idiom idiom = Idiom::kAuto;
   std::string helper;   // "package.module:function", for kHelper
   SharedDevice shared;  // for one file of a package
+  // Whether other files of the program leave on the CPU what is not on CUDA (semantics::CudaOrCpu):
+  // then inserted code does not choose from more kinds either.
+  bool only_cuda = false;
+  bool extends_choices = false;  // fixes of this run do what CudaOrCpu::chooses speaks of
   // Whether code that runs only with CUDA is reported, too: it is right, and serves no other
   // accelerator.
   bool strict = false;

@@ -44,6 +44,7 @@ struct CollectedFacts {
   bool drops_prefix = false;
   bool sets_visible_devices = false;
   bool sets_after_imports = false;
+  semantics::CudaOrCpu cuda_or_cpu;
   std::vector<CollectedFunction> functions;
   std::vector<CollectedClass> classes;
   std::vector<CollectedCall> calls;

@@ -9,6 +9,7 @@
 #include "source/flow/module_imports.h"
 #include "source/flow/traits.h"
 #include "source/semantics/guards.h"
+#include "source/semantics/other_kinds.h"
 #include "source/semantics/visible_devices.h"
 
 namespace torchport::flow {
@@ -91,6 +92,7 @@ class Collector {
     facts_.drops_prefix = drops_prefix(model_);
     facts_.sets_visible_devices = sets_visible_devices(model_);
     facts_.sets_after_imports = sets_after_imports(model_);
+    facts_.cuda_or_cpu = semantics::cuda_or_cpu(model_);
     const bool done =
         each(Kind::kFunction, [&](Node node) { add_function(node); }) &&
         each(Kind::kClass, [&](Node node) { add_class(node); }) &&
@@ -115,8 +117,7 @@ class Collector {
     constexpr std::size_t kNodesBetweenLooks = 256;
     std::size_t seen = 0;
     for (const Node node : model_.nodes(kind)) {
-      if (++seen % kNodesBetweenLooks == 0 && std::chrono::steady_clock::now() > until_)
-        return false;
+      if (++seen % kNodesBetweenLooks == 0 && base::ThreadClock::now() > until_) return false;
       add(node);
     }
     return true;

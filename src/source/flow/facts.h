@@ -13,7 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/thread_clock.h"
 #include "source/flow/file_traits.h"
+#include "source/semantics/other_kinds.h"
 #include "source/semantics/semantic_model.h"
 
 namespace torchport::flow {
@@ -91,6 +93,7 @@ struct FileFacts {
   bool drops_prefix = false;          // it takes `module.` from the keys of a state dict
   bool sets_visible_devices = false;  // see the function
   bool sets_after_imports = false;    // see the function
+  semantics::CudaOrCpu cuda_or_cpu;
   std::vector<std::string_view> texts;
   std::vector<Function> functions;
   std::vector<TextNumber> parameters;
@@ -119,7 +122,7 @@ struct FileFacts {
   [[nodiscard]] std::optional<std::string_view> imported(std::string_view name) const;
 };
 
-using Time = std::chrono::steady_clock::time_point;
+using Time = base::ThreadClock::time_point;
 
 // The facts of a file; none if they cannot be collected until then. The cost is linear in the
 // file's size.

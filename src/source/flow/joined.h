@@ -117,8 +117,10 @@ struct Summary::Joined {
   std::vector<std::uint32_t> targets;
   std::unordered_map<std::string_view, Meaning> absolute;  // of what names by imports mean
 
-  std::vector<char> chosen_late;  // for each file; see late_choice.cpp
-  bool own_cuda_method = false;   // of any class
+  std::vector<char> chosen_late;          // for each file; see late_choice.cpp
+  std::vector<char> keeps_cuda_or_cpu;    // for each file: it, or a file of its program, does
+  std::vector<char> chooses_cuda_or_cpu;  // (semantics::CudaOrCpu)
+  bool own_cuda_method = false;           // of any class
   // For each file; see file_conditions.cpp.
   std::vector<char> with_care;
   Edges careless_imports;           // by imports that the importer cannot do without
@@ -197,6 +199,7 @@ struct Summary::Joined {
   void settle_traits(const Lists<Return>& returns);
   void settle_refusals();
   void settle_choices();
+  void find_cuda_or_cpu();
   void find_own_cuda_methods();
 
   // Which files each file imports, directly. Made at the first question.

@@ -1,5 +1,5 @@
 // Finds the files that a program may run before one of its functions sets CUDA_VISIBLE_DEVICES, and
-// whether a class has its own way to CUDA.
+// what leaves on the CPU what is not on CUDA, and whether a class has its own way to CUDA.
 #include <algorithm>
 
 #include "source/flow/joined.h"
@@ -37,6 +37,26 @@ void Summary::Joined::settle_choices() {
   spread(edges, chosen_late);
 }
 
+// Tensors of files that import each other, directly or not, may meet.
+void Summary::Joined::find_cuda_or_cpu() {
+  keeps_cuda_or_cpu.assign(files.size(), 0);
+  chooses_cuda_or_cpu.assign(files.size(), 0);
+  bool any = false;
+  for (std::size_t file = 0; file < files.size(); ++file) {
+    const semantics::CudaOrCpu& found = files[file].facts.cuda_or_cpu;
+    keeps_cuda_or_cpu[file] = found.keeps ? 1 : 0;
+    chooses_cuda_or_cpu[file] = found.chooses ? 1 : 0;
+    any |= found.keeps || found.chooses;
+  }
+  if (!any) return;
+  Edges edges = imports_between();
+  const Edges back = reversed(edges);
+  for (std::size_t file = 0; file < edges.size(); ++file)
+    edges[file].insert(edges[file].end(), back[file].begin(), back[file].end());
+  spread(edges, keeps_cuda_or_cpu);
+  spread(edges, chooses_cuda_or_cpu);
+}
+
 void Summary::Joined::find_own_cuda_methods() {
   own_cuda_method = std::any_of(files.begin(), files.end(), [](const FileOfProject& file) {
     return std::any_of(file.facts.classes.begin(), file.facts.classes.end(), [&](const Class& one) {
@@ -47,6 +67,13 @@ void Summary::Joined::find_own_cuda_methods() {
 
 bool Summary::has_own_cuda_method() const {
   return joined_->own_cuda_method;
+}
+
+semantics::CudaOrCpu Summary::cuda_or_cpu(std::string_view path) const {
+  const auto file = joined_->by_path.find(path);
+  if (file == joined_->by_path.end()) return {};
+  return {joined_->keeps_cuda_or_cpu[file->second] != 0,
+          joined_->chooses_cuda_or_cpu[file->second] != 0};
 }
 
 bool Summary::chooses_devices_late(std::string_view path) const {

@@ -23,6 +23,7 @@ Summary::Summary(std::vector<FileOfProject> files) : joined_(std::make_unique<Jo
   // What holds of whole files has nothing to do with the calls of functions.
   std::future<void> of_files = std::async([this] {
     joined_->settle_choices();
+    joined_->find_cuda_or_cpu();
     joined_->find_own_cuda_methods();
     joined_->link_care();
     joined_->settle_care();

@@ -84,6 +84,9 @@ class Summary {
   // Whether a program may run the file with this path before one of its functions sets
   // CUDA_VISIBLE_DEVICES.
   [[nodiscard]] bool chooses_devices_late(std::string_view path) const;
+  // What of the file with this path, and of those that it may share tensors with, is well on CUDA
+  // and the CPU only.
+  [[nodiscard]] semantics::CudaOrCpu cuda_or_cpu(std::string_view path) const;
   // Whether a class of the project has a method `cuda` of its own, which `.to()` would pass by.
   [[nodiscard]] bool has_own_cuda_method() const;
   // Which files are parts of packages, as the imports of all files show.

@@ -109,6 +109,7 @@ class Unpacker {
     facts_.drops_prefix = (of_file & 2U) != 0;
     facts_.sets_visible_devices = (of_file & 4U) != 0;
     facts_.sets_after_imports = (of_file & 8U) != 0;
+    facts_.cuda_or_cpu = {(of_file & 16U) != 0, (of_file & 32U) != 0};
     in_.fill(facts_.functions, [&] { return function(); });
     in_.list([&] {
       const std::string_view name = in_.text();

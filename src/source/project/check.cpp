@@ -231,13 +231,13 @@ base::Result<CheckOptions> check_options(const Config& config) {
   return options;
 }
 
-rules::Deadline file_deadline(std::chrono::steady_clock::duration spent) {
-  return {std::chrono::steady_clock::now() + kFileBudget - spent};
+rules::Deadline file_deadline(base::ThreadClock::duration spent) {
+  return {base::ThreadClock::now() + kFileBudget - spent};
 }
 
 FileFindings check_source(const std::string& path, std::string source, const CheckOptions& options,
                           rules::Deadline* deadline) {
-  const auto started = std::chrono::steady_clock::now();
+  const auto started = base::ThreadClock::now();
   rules::Deadline own = file_deadline();
   if (deadline == nullptr) deadline = &own;
   const auto examined = examine_source(path, std::move(source), options, *deadline);
@@ -247,7 +247,7 @@ FileFindings check_source(const std::string& path, std::string source, const Che
     result.facts = flow::collect_facts(*examined->model, deadline->at);
   else if (!examined->model && result.problems.empty())
     result.facts = flow::facts_of_imports({});  // not Python
-  result.took = std::chrono::steady_clock::now() - started;
+  result.took = base::ThreadClock::now() - started;
   if (examined->findings.empty()) return result;
   // The findings of a notebook's program are shown where they are in the .ipynb file.
   const auto& notebook = examined->notebook;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/file_system.h"
+#include "base/thread_clock.h"
 #include "source/project/cache.h"
 #include "source/project/config.h"
 #include "source/project/diagnostic.h"
@@ -53,7 +54,7 @@ struct CheckReport {
   // What the files say together; null if there are no findings, or if the cache knew the answers.
   std::shared_ptr<const flow::Summary> project;
   // How much of its budget was spent on each file that took a noticeable part of it.
-  std::unordered_map<std::string, std::chrono::steady_clock::duration> slow;
+  std::unordered_map<std::string, base::ThreadClock::duration> slow;
 };
 
 // Checks files, and drops what they make void together. The result does not depend on the number of
@@ -68,7 +69,7 @@ struct FileFindings {
   std::vector<base::Error> problems;
   // Of Python files and notebooks that were understood, if CheckOptions::project is not set.
   std::optional<flow::FileFacts> facts;
-  std::chrono::steady_clock::duration took{};  // of the file's budget
+  base::ThreadClock::duration took{};  // of the file's budget
 };
 // Checks one file's bytes. Ends at the deadline or, without one, after the budget of one file.
 // Thread safe.
@@ -88,6 +89,6 @@ struct FileFindings {
 // file; ordinary ones take milliseconds.
 constexpr std::chrono::milliseconds kFileBudget{1800};
 // The deadline of a file on which a part of its budget was spent before.
-[[nodiscard]] rules::Deadline file_deadline(std::chrono::steady_clock::duration spent = {});
+[[nodiscard]] rules::Deadline file_deadline(base::ThreadClock::duration spent = {});
 
 }  // namespace torchport::project

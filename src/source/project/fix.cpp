@@ -31,9 +31,22 @@ struct FileFix {
   bool chooses = false;       // it got a longer choice of a device
 };
 
+bool has_choice_rule(const CheckOptions& options) {
+  return options.selection.empty() ||
+         std::any_of(options.selection.begin(), options.selection.end(),
+                     [](const rules::Rule* rule) { return rule->info.code == kChoice; });
+}
+
+// Whether the files that share tensors with this one leave on the CPU what is not on CUDA.
+bool is_only_cuda(const CheckOptions& options, const std::string& path) {
+  if (options.project == nullptr) return false;
+  const semantics::CudaOrCpu found = options.project->cuda_or_cpu(path);
+  return found.keeps || (found.chooses && !options.settings.extends_choices);
+}
+
 // `spent` is what the file's check took of its budget: both together keep to it.
 FileFix fix_one(const base::FileSystem& fs, const std::string& path, const CheckOptions& all,
-                edit::Applicability tier, std::chrono::steady_clock::duration spent) {
+                edit::Applicability tier, base::ThreadClock::duration spent) {
   FileFix result;
   const auto refuse = [&](ErrorCode code, std::string message) {
     result.left.problems.push_back({code, std::move(message), path, 0});
@@ -46,6 +59,7 @@ FileFix fix_one(const base::FileSystem& fs, const std::string& path, const Check
   }
   if (!rules::may_matter(path, *source)) return result;
   CheckOptions options = without_silenced(path, all);
+  options.settings.only_cuda = is_only_cuda(all, path);
   if (const auto length = line_length_of_file(fs, path)) options.settings.line_length = length;
   if (status.type == base::FileType::kSymlink) {
     result.left = check_source(path, *source, options);
@@ -106,7 +120,11 @@ SharedDevices shared_devices(const base::FileSystem& fs, const std::vector<std::
   if (choosing.empty() || options.project == nullptr ||
       options.settings.idiom == edit::Idiom::kHelper)
     return {};
-  return share_devices(fs, options.project->packages(), choosing, files, options.settings);
+  edit::Settings settings = options.settings;
+  settings.only_cuda = std::any_of(choosing.begin(), choosing.end(), [&](const std::string& path) {
+    return is_only_cuda(options, path);
+  });
+  return share_devices(fs, options.project->packages(), choosing, files, settings);
 }
 
 FileFix failed(base::Error error) {
@@ -194,12 +212,13 @@ FixPlan plan_fixes(const base::FileSystem& fs, const std::vector<std::string>& f
   CheckReport before = check_files(fs, files, options);
   options.progress = all.progress;
   options.project = before.project.get();
+  options.settings.extends_choices =
+      tier >= edit::Applicability::kUnsafe && has_choice_rule(options);
   Left left = by_file(before);
   const auto fixed = [&](const std::string& path, const CheckOptions& with) {
     const auto slow = before.slow.find(path);
-    return fix_one(
-        fs, path, with, tier,
-        slow == before.slow.end() ? std::chrono::steady_clock::duration{} : slow->second);
+    return fix_one(fs, path, with, tier,
+                   slow == before.slow.end() ? base::ThreadClock::duration{} : slow->second);
   };
   auto results = each_file<FileFix>(
       files, options,

@@ -1,7 +1,10 @@
 #include "source/project/glob.h"
 
 #include <algorithm>
+#include <limits>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fnmatch.h>
 
 #include "base/text.h"
@@ -57,6 +60,12 @@ bool is_well_formed(std::string_view part) {
   return true;
 }
 
+constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+
+std::string joined(const std::vector<std::string>& parts) {
+  return fmt::format("{}", fmt::join(parts, "/"));
+}
+
 std::vector<std::string> parts_of(std::string_view path) {
   std::vector<std::string> parts;
   for (const std::string_view part : base::split(path, '/')) {
@@ -89,15 +98,58 @@ Glob::Glob(std::string_view line) {
 }
 
 bool Glob::matches(std::string_view path, bool is_directory) const {
-  if (parts_.empty() || (directory_only_ && !is_directory)) return false;
-  const auto parts = parts_of(path);
-  if (parts.empty()) return false;
+  return matches(parts_of(path), is_directory);
+}
+
+bool Glob::matches(const std::vector<std::string>& parts, bool is_directory) const {
+  if (parts_.empty() || parts.empty() || (directory_only_ && !is_directory)) return false;
   return anchored_ ? match_parts(parts_, parts) : match_part(parts_.front(), parts.back());
+}
+
+Glob::Key Glob::key() const {
+  const auto is_plain = [](std::string_view part) {
+    return part.find_first_of("*?[\\") == std::string_view::npos;
+  };
+  if (anchored_) {
+    if (!std::all_of(parts_.begin(), parts_.end(), is_plain)) return {};
+    return {Form::kPath, joined(parts_)};
+  }
+  const std::string_view name = parts_.empty() ? std::string_view{} : parts_.front();
+  if (is_plain(name)) return {Form::kName, std::string(name)};
+  if (name.starts_with('*') && is_plain(name.substr(1)))
+    return {Form::kNameEnds, std::string(name.substr(1))};
+  if (name.ends_with('*') && is_plain(name.substr(0, name.size() - 1)))
+    return {Form::kNameBegins, std::string(name.substr(0, name.size() - 1))};
+  return {};
 }
 
 void GlobList::add(std::string_view line) {
   Glob glob(line);
-  if (!glob.empty()) globs_.push_back(std::move(glob));
+  if (glob.empty()) return;
+  const std::size_t index = globs_.size();
+  Glob::Key key = glob.key();
+  globs_.push_back(std::move(glob));
+  const auto into = [&](Ends& ends) {
+    ends.lengths.insert(key.text.size());
+    ends.by_text[std::move(key.text)].push_back(index);
+  };
+  switch (key.form) {
+    case Glob::Form::kName:
+      names_[std::move(key.text)].push_back(index);
+      break;
+    case Glob::Form::kPath:
+      paths_[std::move(key.text)].push_back(index);
+      break;
+    case Glob::Form::kNameBegins:
+      into(beginnings_);
+      break;
+    case Glob::Form::kNameEnds:
+      into(endings_);
+      break;
+    case Glob::Form::kOther:
+      others_.push_back(index);
+      break;
+  }
 }
 
 void GlobList::add_lines(std::string_view text) {
@@ -105,10 +157,31 @@ void GlobList::add_lines(std::string_view text) {
 }
 
 int GlobList::decide(std::string_view path, bool is_directory) const {
-  for (auto glob = globs_.rbegin(); glob != globs_.rend(); ++glob) {
-    if (glob->matches(path, is_directory)) return glob->negated() ? -1 : 1;
+  const std::vector<std::string> parts = parts_of(path);
+  if (parts.empty() || globs_.empty()) return 0;
+  std::size_t best = kNone;
+  const auto ask = [&](const ByText& by_text, std::string text) {
+    const auto found = by_text.find(text);
+    if (found != by_text.end()) best = last_of(found->second, parts, is_directory, best);
+  };
+  const std::string& name = parts.back();
+  ask(names_, name);
+  if (!paths_.empty()) ask(paths_, joined(parts));
+  for (const std::size_t length : beginnings_.lengths)
+    if (length <= name.size()) ask(beginnings_.by_text, name.substr(0, length));
+  for (const std::size_t length : endings_.lengths)
+    if (length <= name.size()) ask(endings_.by_text, name.substr(name.size() - length));
+  best = last_of(others_, parts, is_directory, best);
+  return best == kNone ? 0 : globs_[best].negated() ? -1 : 1;
+}
+
+std::size_t GlobList::last_of(const Indices& indices, const std::vector<std::string>& parts,
+                              bool is_directory, std::size_t best) const {
+  for (auto index = indices.rbegin(); index != indices.rend(); ++index) {
+    if (best != kNone && *index <= best) break;
+    if (globs_[*index].matches(parts, is_directory)) return *index;
   }
-  return 0;
+  return best;
 }
 
 }  // namespace torchport::project

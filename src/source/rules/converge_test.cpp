@@ -11,7 +11,7 @@ const std::string kTie = "import torch\n\nx = torch.ones(1).cuda()\n";
 
 TEST_CASE("what takes too long is left alone and says so") {
   const edit::Settings settings;
-  Deadline past{std::chrono::steady_clock::now() - std::chrono::seconds(1)};
+  Deadline past{base::ThreadClock::now() - std::chrono::seconds(1)};
   const auto fixed =
       converge_python("a.py", kTie, {find_rule("TP101")}, settings, Applicability::kSafe, &past);
   REQUIRE(!fixed.has_value());

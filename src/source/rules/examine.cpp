@@ -94,9 +94,9 @@ syntax::ParseLimits parse_limits(std::string_view path, const Deadline* deadline
   syntax::ParseLimits limits;
   limits.indented_cells = kind_of_path(path) == FileKind::kNotebook;
   if (deadline == nullptr) return limits;
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-                        deadline->at - std::chrono::steady_clock::now())
-                        .count();
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(deadline->at - base::ThreadClock::now())
+          .count();
   limits.max_milliseconds =
       static_cast<std::uint32_t>(std::clamp<std::int64_t>(left, 1, limits.max_milliseconds));
   return limits;

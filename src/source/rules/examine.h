@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/thread_clock.h"
 #include "source/rules/rule.h"
 
 namespace torchport::rules {
@@ -16,14 +17,14 @@ using Selection = std::vector<const Rule*>;
 // A point in time at which the examination gives up. `passed` is set then, and there are no
 // findings at all: how many were reached would differ from run to run.
 struct Deadline {
-  std::chrono::steady_clock::time_point at;
+  base::ThreadClock::time_point at;
   bool passed = false;
   // Another thread sets it when nobody wants the findings any more; it counts as passed then.
   const std::atomic<bool>* stop = nullptr;
 
   [[nodiscard]] bool is_over() const {
     return (stop != nullptr && stop->load(std::memory_order_relaxed)) ||
-           std::chrono::steady_clock::now() > at;
+           base::ThreadClock::now() > at;
   }
 };
 // The parser's limits for a file of this name, reduced to the time that is left.

@@ -31,11 +31,52 @@ Node method_call_on(Node expression) {
   return call.is(Kind::kCall) && attribute.field() == Field::kFunctionPart ? call : Node{};
 }
 
+constexpr int kMaxNames = 4;  // between `.type(T)` and the type
+
+bool is_cuda_type_name(std::string_view name) {
+  return name.starts_with("torch.cuda.") && name.ends_with("Tensor");
+}
+
+// Whether the expression is, or may be, a tensor type of CUDA: `torch.cuda.FloatTensor`,
+// "torch.cuda.FloatTensor", `torch.cuda.FloatTensor if cuda else torch.FloatTensor`, or a name of
+// one.
+bool may_be_cuda_type(const SemanticModel& model, Node expression, int depth) {
+  expression = syntax::unwrap(expression);
+  if (!expression || depth > kMaxNames) return false;
+  if (expression.is(Kind::kConditional)) {
+    const auto parts = expression.children();
+    return std::any_of(parts.begin(), parts.end(),
+                       [&](Node part) { return may_be_cuda_type(model, part, depth + 1); });
+  }
+  if (is_cuda_type_name(model.qualified(expression))) return true;
+  if (const auto text = model.constant_string(expression)) return is_cuda_type_name(*text);
+  if (!expression.is(Kind::kIdentifier)) return false;
+  const auto bindings = model.scopes().reaching(expression.text(), expression);
+  return std::any_of(bindings.begin(), bindings.end(), [&](const semantics::Binding* binding) {
+    return binding->kind == semantics::BindingKind::kAssign && !binding->unpacked &&
+           may_be_cuda_type(model, binding->value, depth + 1);
+  });
+}
+
 }  // namespace
+
+bool is_cuda_move(const SemanticModel& model, Node call) {
+  const std::string_view method = method_of(call);
+  return method == "cuda" ||
+         (method == "type" && may_be_cuda_type(model, syntax::argument(call, 0, "dtype"), 0));
+}
+
+std::vector<Node> moves_in(const SemanticModel& model, Node range) {
+  std::vector<Node> moves;
+  for (const std::string_view method : {"to", "cuda", "type"})
+    for (const Node call : model.calls_of(method, range))
+      if (method == "to" || is_cuda_move(model, call)) moves.push_back(call);
+  return moves;
+}
 
 bool is_move(const SemanticModel& model, Node call) {
   const std::string_view method = method_of(call);
-  if (method == "cuda" || method == "cpu" || method == "type_as") return true;
+  if (method == "cpu" || method == "type_as" || is_cuda_move(model, call)) return true;
   // x.type(y.type()) names the device of y, too.
   if (method == "type") return method_of(syntax::positional(call, 0)) == "type";
   if (method != "to") return false;

@@ -11,8 +11,17 @@
 namespace torchport::rules {
 
 // Whether a call moves a tensor: `x.to(device)`, `x.to(other)`, `x.cuda()`, `x.cpu()`,
-// `x.type_as(y)`; but not `x.to(torch.float16)`.
+// `x.type_as(y)`, `x.type(torch.cuda.FloatTensor)`; but not `x.to(torch.float16)`.
 [[nodiscard]] bool is_move(const semantics::SemanticModel& model, syntax::Node call);
+
+// Whether a call moves to CUDA by its own name: `x.cuda()`, and `x.type(T)` if T may be a tensor
+// type of CUDA, also through names and conditional expressions.
+[[nodiscard]] bool is_cuda_move(const semantics::SemanticModel& model, syntax::Node call);
+
+// The calls at or below a node (all if it is invalid) that are `.to(...)`, whatever they are given,
+// or moves to CUDA.
+[[nodiscard]] std::vector<syntax::Node> moves_in(const semantics::SemanticModel& model,
+                                                 syntax::Node range = {});
 
 // Whether the expression is moved within the larger expression around it: `(torch.arange(n) +
 // 1).view(1, -1).to(x.device)`.

@@ -94,10 +94,39 @@ LiteralRole role_of_device_call(const SemanticModel& model, Node call) {
   return keeps ? outer : LiteralRole::kPlacement;
 }
 
-// The role of a default of an option or field that is named like a device; kNone if the call
-// declares none.
-LiteralRole role_in_declaration(Node call, std::string_view last, std::string_view keyword,
-                                Node value) {
+// Whether something of this name, a variable or an attribute, is a device where it is used below
+// the node: torch.device(args.dvc), x.to(where), device=dvc.
+bool is_used_as_device(const SemanticModel& model, std::string_view name, Node range) {
+  const auto uses = model.named(name, range);
+  return std::any_of(uses.begin(), uses.end(), [&](Node use) {
+    Node value = use;
+    if (use.field() == Field::kAttributeName) value = use.parent();
+    const Node parent = value.parent();
+    if (parent.is(Kind::kKeywordArgument)) {
+      const std::string_view keyword = parent.child(Field::kName).text();
+      return value.field() != Field::kName && (keyword == "device" || keyword == "map_location");
+    }
+    if (!parent.is(Kind::kArgumentList) || !parent.parent().is(Kind::kCall)) return false;
+    const Node call = parent.parent();
+    if (syntax::positional(call, 0) != value) return false;
+    const std::string& called = model.called(call);
+    return called == "torch.device" || called == "torch.set_default_device" ||
+           (called.empty() && last_name(syntax::callee(call)) == "to");
+  });
+}
+
+// The name under which a program finds what an option says: "my_device" for "--my-device".
+std::string name_of_option(std::string_view option) {
+  const auto start = option.find_first_not_of('-');
+  std::string name(start == std::string_view::npos ? std::string_view{} : option.substr(start));
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+// The role of a default of an option or field that is named like a device, or whose value is used
+// as one; kNone if the call declares none.
+LiteralRole role_in_declaration(const SemanticModel& model, Node call, std::string_view last,
+                                std::string_view keyword, Node value) {
   const bool option = is_one_of(last, {"add_argument", "option", "Option", "Argument"});
   const bool field = is_one_of(last, {"field", "Field", "ib", "attrib"});
   const bool flag = last.starts_with("DEFINE_");
@@ -114,8 +143,8 @@ LiteralRole role_in_declaration(Node call, std::string_view last, std::string_vi
     if (arg.value == value ||
         (!arg.keyword.empty() && arg.keyword != "name" && arg.keyword != "dest"))
       continue;
-    if (syntax::string_value(arg.value, text) && names_device(text) &&
-        text.find(' ') == std::string::npos)
+    if (!syntax::string_value(arg.value, text) || text.find(' ') != std::string::npos) continue;
+    if (names_device(text) || is_used_as_device(model, name_of_option(text), model.tree().root()))
       return LiteralRole::kDefault;
   }
   const Node parent = call.parent();
@@ -152,7 +181,7 @@ LiteralRole role_in_call(const SemanticModel& model, Node call, std::string_view
       last == "Library") {
     return LiteralRole::kDispatch;
   }
-  if (const LiteralRole role = role_in_declaration(call, last, keyword, value);
+  if (const LiteralRole role = role_in_declaration(model, call, last, keyword, value);
       role != LiteralRole::kNone)
     return role;
   if (last == "getattr") {
@@ -251,9 +280,12 @@ LiteralRole raw_role(const SemanticModel& model, Node string) {
         if (!parent.parent().is(Kind::kCall)) return LiteralRole::kOther;
         return role_in_call(model, parent.parent(), {}, from);
       case Kind::kDefaultParameter:
-      case Kind::kTypedDefaultParameter:
-        return names_device(parent.child(Field::kName).text()) ? LiteralRole::kDefault
-                                                               : LiteralRole::kOther;
+      case Kind::kTypedDefaultParameter: {
+        const std::string_view name = parent.child(Field::kName).text();
+        return names_device(name) || is_used_as_device(model, name, syntax::function_of(parent))
+                   ? LiteralRole::kDefault
+                   : LiteralRole::kOther;
+      }
       case Kind::kAssignment:
         // A field of a data class: `device: str = "cuda"`.
         if (from.field() == Field::kRight && parent.child(Field::kFieldType) &&

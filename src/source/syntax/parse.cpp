@@ -10,6 +10,7 @@
 #include <tree_sitter/api.h>
 
 #include "base/bytes.h"
+#include "base/thread_clock.h"
 #include "source/syntax/encoding.h"
 #include "source/syntax/indentation.h"
 #include "source/syntax/logical_line.h"
@@ -58,7 +59,7 @@ const Vocabulary& vocabulary() {
   return kVocabulary;
 }
 
-using Clock = std::chrono::steady_clock;
+using Clock = base::ThreadClock;
 
 // What tree-sitter reads. A source comes in pieces, because tree-sitter asks for its progress only
 // between tokens, and one token may be the whole source (a million continued lines). After the
@@ -275,7 +276,8 @@ class TreeParse {
                             fmt::format("parsing it takes more than {}",
                                         base::format_bytes(limits_.max_parser_bytes, 0)))
                : base::fail(base::ErrorCode::kBudget,
-                            fmt::format("not parsed within {} ms", limits_.max_milliseconds));
+                            fmt::format("not parsed within {} ms of processor time",
+                                        limits_.max_milliseconds));
   }
 
   struct Budget {

@@ -26,7 +26,9 @@ __global__ void clocks(long long* times, int* order) {
   __nanosleep(100);
   const long long stop = clock64();
   times[threadIdx.x] = stop - start;
-  order[threadIdx.x] = x > 0 && clock() - short_start != 0;
+  // clock() is the low half of clock64().
+  const unsigned shorter = unsigned(clock()) - unsigned(short_start);
+  order[threadIdx.x] = x > 0 && shorter >= unsigned(stop - start) / 2;
   unsigned long long global;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(global));
   if (global == 0) order[threadIdx.x] = 0;

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import os
+import random
+import re
 import signal
 import time
 import zipfile
@@ -220,6 +222,84 @@ def test_a_full_disk_leaves_nothing(artefacts, infer, tmp_path):
         done.returncode == 1 and "infer: o.safetensors: cannot write: File too large" in done.stderr
     ), done
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("artefact", FORMATS)
+def test_changed_bytes_of_an_artefact_are_refused(artefact, artefacts, infer, tmp_path):
+    whole = bytearray((artefacts / artefact).read_bytes())
+    contract = json.loads(infer("--contract", artefacts / artefact).stdout)
+    assert [entry["file"] for entry in contract["content"]] == [artefact]
+    size = contract["content"][0]["bytes"]
+    assert size > len(whole) - 20_000  # behind it are the contract and the list of records
+    chosen = random.Random(artefact)
+    for bit in (8, 8 * size - 1, *(chosen.randrange(8 * size) for _ in range(8))):
+        whole[bit // 8] ^= 1 << bit % 8
+        (tmp_path / artefact).write_bytes(whole)
+        done = infer(artefact, artefacts / "x.npy", "-o", "o.safetensors", check=False)
+        assert done.returncode == 1 and artefact in done.stderr, (bit, done)
+        whole[bit // 8] ^= 1 << bit % 8
+    assert not (tmp_path / "o.safetensors").exists()
+    (tmp_path / artefact).write_bytes(whole)
+    infer(artefact, artefacts / "x.npy", "-o", "o.safetensors")
+
+
+@pytest.mark.parametrize("signals", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_a_run_goes_on_where_it_was_ended(signals, artefacts, infer, start, tmp_path):
+    data = [artefacts / "x.npy", artefacts / "x.safetensors"] * 2000
+    words = [*data, "-o", "o.safetensors", "--batch-size", 4, "--keep-every", 1]
+    parts = tmp_path / "o.safetensors.parts"
+    process = start("infer", artefacts / "program.pt2", *words)
+    until = time.monotonic() + 60
+    while not list(parts.glob("*.safetensors")) and time.monotonic() < until:
+        time.sleep(0.05)
+    process.send_signal(signals)
+    _, told = process.communicate(timeout=60)
+    assert parts.is_dir() and not (tmp_path / "o.safetensors").exists(), told
+    if signals != signal.SIGKILL:
+        assert process.returncode == 130
+        assert b"the same command goes on from o.safetensors.parts" in told
+    other = infer(artefacts / "program.pt2", *data[1:], "-o", "o.safetensors", check=False)
+    assert other.returncode == 1 and "--fresh" in other.stderr
+    done = infer(artefacts / "program.pt2", *words)
+    before = int(re.search(r"goes on after (\d+) rows", done.stderr)[1])
+    assert f"{40_000 - before} rows in " in done.stderr
+    assert os.listdir(tmp_path) == ["o.safetensors"]
+    once = load_file(artefacts / "wanted.safetensors")
+    close(load_file(tmp_path / "o.safetensors"),
+          {name: np.tile(once[name], (4000, *[1] * (once[name].ndim - 1))) for name in once})  # fmt: skip
+
+
+def test_an_output_does_not_replace_what_is_read(artefacts, infer, tmp_path):
+    for name in ("x.safetensors", "net.pt"):
+        (tmp_path / name).write_bytes((artefacts / name).read_bytes())
+    os.link(tmp_path / "x.safetensors", tmp_path / "same.safetensors")
+    os.symlink("net.pt", tmp_path / "net.safetensors")
+    for output, which in (
+        ("x.safetensors", "one of the inputs"),
+        ("./x.safetensors", "one of the inputs"),
+        ("same.safetensors", "one of the inputs"),
+        ("net.safetensors", "the artefact"),
+    ):
+        done = infer("net.pt", "x.safetensors", "-o", output, check=False)
+        assert done.returncode == 1 and f"is {which}: name another file" in done.stderr, done
+    for name in ("x.safetensors", "net.pt"):
+        assert (tmp_path / name).read_bytes() == (artefacts / name).read_bytes()
+
+
+def test_an_input_that_becomes_shorter_is_named(artefacts, start, tmp_path):
+    row = np.load(artefacts / "x.npy")[:1]
+    np.save(tmp_path / "many.npy", np.repeat(row, 20_000, axis=0))
+    process = start("infer", artefacts / "program.pt2", "many.npy", "-o", "o.safetensors",
+                    "--batch-size", 1, "--keep-every", 1)  # fmt: skip
+    parts = tmp_path / "o.safetensors.parts"
+    until = time.monotonic() + 60
+    while not parts.is_dir() and time.monotonic() < until:
+        time.sleep(0.05)
+    os.truncate(tmp_path / "many.npy", 4096)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 1, told
+    assert f"{tmp_path / 'many.npy'} became shorter while it was read".encode() in told
+    assert not (tmp_path / "o.safetensors").exists()
 
 
 def test_ctrl_c_ends_a_stream_quietly(artefacts, start, tmp_path):

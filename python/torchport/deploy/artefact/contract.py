@@ -29,11 +29,13 @@ def describe(
     host: dict[str, Any],
     independent: bool | None,
     returns: str,
+    content: list[dict[str, Any]],
 ) -> dict[str, Any]:
     """Returns the contract.
 
     ``independent`` says whether each row of a batch is computed alone, and ``returns`` is the form of
-    the artefact's result. A dimension is a number, the name of an axis that ``axes`` bounds, or a
+    the artefact's result. ``content`` lists the artefact's files with the hashes of their bytes, by which a
+    damaged one is refused. A dimension is a number, the name of an axis that ``axes`` bounds, or a
     formula of such names. The contract has no time and no path, so that equal exports give equal
     contracts.
     """
@@ -53,6 +55,7 @@ def describe(
         "rows_independent": independent,
         "dtype": _plain(prepared.dtype),
         "weights": weights,
+        "content": content,
         "parity": parity.as_json(),
         "host": host,
         "versions": {

@@ -301,9 +301,24 @@ def _write(
                 prepared.module, prepared.sample, axes, parity.tolerance
             ),
             returns=format_.returns(prepared.form, options),
+            content=_content(format_, target),
         )
         format_.attach(target, json.dumps(contract, indent=1))
     return Exported(path, contract, parity, prepared.notes)
+
+
+def _content(format_: Format, target: Path) -> list[dict[str, Any]]:
+    """The files of the artefact with their hashes, the artefact itself first and without its contract."""
+    from torchport._native import call
+
+    beside = sorted(other for other in target.parent.glob(f"{target.name}*") if other != target)
+    return [
+        {"file": file.name, "bytes": size, "xxh3": call("content_hash", str(file), size)}
+        for file, size in [
+            (target, format_.kept_bytes(target)),
+            *((other, other.stat().st_size) for other in beside),
+        ]
+    ]
 
 
 def _compared(

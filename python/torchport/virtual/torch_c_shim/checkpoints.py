@@ -7,12 +7,12 @@ addresses (``_cdata``), blocks by those of their bytes (``data_ptr``).
 from __future__ import annotations
 
 import gc
-import sys
 from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Any
 
 from torchport.virtual.torch_c_shim import allocators
+from torchport.virtual.torch_c_shim._lifetimes import when_gone
 from torchport.virtual.torch_c_shim._native import ops
 from torchport.virtual.torch_c_shim.pools import Pool
 
@@ -27,15 +27,16 @@ class _cuda_CUDAAllocator_AllocatorState:
     def __init__(self) -> None:
         raise TypeError("torch._C._cuda_CUDAAllocator_AllocatorState: No constructor defined!")
 
-    def __del__(self) -> None:
-        if hasattr(self, "_number") and not sys.is_finalizing():
-            ops().drop_checkpoint(self._number)
+
+def _drop(number: int) -> None:
+    ops().drop_checkpoint(number)
 
 
 def state_of(device: int, pool: Pool) -> _cuda_CUDAAllocator_AllocatorState:
     allocators.check("getCheckpointState")
     state = object.__new__(_cuda_CUDAAllocator_AllocatorState)
     state._number = ops().take_checkpoint(device, *pool)
+    when_gone(state, _drop, state._number)
     return state
 
 

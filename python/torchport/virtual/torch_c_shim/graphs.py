@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
+from torchport.virtual.torch_c_shim._lifetimes import when_gone
 from torchport.virtual.torch_c_shim._native import ops, refuse
 from torchport.virtual.torch_c_shim.pools import Pool, graph_pool_handle
 
@@ -61,11 +62,11 @@ class _PoolUse:
     """A graph is a user of its pool while it lives. (torch gives the graph a __del__ of its own.)"""
 
     def __init__(self, device: int, pool: Pool) -> None:
-        self._pool = (device, *pool)
+        when_gone(self, _release_pool, device, *pool)
 
-    def __del__(self) -> None:
-        if not sys.is_finalizing():
-            ops().release_pool(*self._pool)
+
+def _release_pool(device: int, *pool: int) -> None:
+    ops().release_pool(device, *pool)
 
 
 class _GraphDraws:

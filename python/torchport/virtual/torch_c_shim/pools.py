@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from types import ModuleType
 from typing import Any
 
+from torchport.virtual.torch_c_shim._lifetimes import when_gone
 from torchport.virtual.torch_c_shim._native import ops
 
 KINDS = ("cuda",)
@@ -42,6 +42,7 @@ class MemPool:
         self._allocator = allocator
         self.is_user_created = is_user_created
         ops().use_pool(self._device, *self._id, use_on_oom, no_split)
+        when_gone(self, _give_up, self._device, self._id)
         if allocator is not None:
             functions = allocator._allocate, allocator._free
             ops().pool_takes_from(self._device, *self._id, *functions)
@@ -61,10 +62,10 @@ class MemPool:
     def use_count(self) -> int:
         return int(ops().pool_users(self._device, *self._id))
 
-    def __del__(self) -> None:
-        if hasattr(self, "_device") and not sys.is_finalizing():
-            ops().release_pool(self._device, *self._id)
-            ops().empty_pool(self._device, *self._id)
+
+def _give_up(device: int, pool: Pool) -> None:
+    ops().release_pool(device, *pool)
+    ops().empty_pool(device, *pool)
 
 
 def begin_on_thread(device: int, pool: Pool) -> None:

@@ -7,7 +7,10 @@ receiver, as on a real device.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import os
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -77,6 +80,27 @@ def _resizing(torch: ModuleType, storage_class: Any) -> None:
     storage_class.resize_ = resize_
 
 
+@contextlib.contextmanager
+def _files_not_inherited() -> Iterator[None]:
+    """Keeps what the process starts meanwhile, torch's manager of shared memory, from inheriting open files.
+
+    It lives as long as any process maps the bytes. A child of multiprocessing has an open pipe whose end tells
+    the parent that the child has ended, so that a manager with this pipe would keep the parent waiting.
+    """
+    changed = []
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):  # the folder's own, which is closed by now
+            if int(name) > 2 and os.get_inheritable(int(name)):
+                os.set_inheritable(int(name), False)
+                changed.append(int(name))
+    try:
+        yield
+    finally:
+        for file in changed:
+            with contextlib.suppress(OSError):  # another thread has closed it
+                os.set_inheritable(file, True)
+
+
 def _sharing(torch: ModuleType, storage_class: Any) -> None:
     mapped = storage_class._new_shared_filename_cpu
 
@@ -88,7 +112,8 @@ def _sharing(torch: ModuleType, storage_class: Any) -> None:
             return (index, None, 0, 0, None, 0, b"", False)
         whole = _tensor_over(torch, self)
         twin = ops().twin(whole).untyped_storage()
-        manager, handle, size = twin._share_filename_cpu_()
+        with _files_not_inherited():
+            manager, handle, size = twin._share_filename_cpu_()
         ops().follow(whole)
         twin._shared_incref()  # keeps the bytes until the receiver has mapped them
         return (index, (manager, handle, size), size, 0, (manager, handle, size), 0, b"", False)

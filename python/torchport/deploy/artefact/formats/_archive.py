@@ -29,6 +29,12 @@ def attach(path: Path, contract: str) -> None:
         archive.writestr(f"{root}/{RECORD}", contract)
 
 
+def kept_bytes(path: Path) -> int:
+    """The size of all records. Behind them stands the list of records, which `attach` writes anew."""
+    with zipfile.ZipFile(path) as archive:
+        return int(archive.start_dir)
+
+
 def contract(path: Path) -> str | None:
     """The contract in an archive; None without one. zipfile.BadZipFile for other files."""
     with zipfile.ZipFile(path) as archive:

@@ -94,7 +94,11 @@ class Format(ABC):
 
     @abstractmethod
     def attach(self, path: Path, contract: str) -> None:
-        """Stores the contract in the artefact."""
+        """Stores the contract in the artefact, behind its first ``kept_bytes(path)`` bytes."""
+
+    def kept_bytes(self, path: Path) -> int:
+        """How many bytes at the start of the artefact `attach` leaves as they are."""
+        return path.stat().st_size
 
     @abstractmethod
     def contract(self, path: Path) -> str | None:

@@ -98,6 +98,9 @@ class ScriptArchive(Format):
     def attach(self, path: Path, contract: str) -> None:
         _archive.attach(path, contract)
 
+    def kept_bytes(self, path: Path) -> int:
+        return _archive.kept_bytes(path)
+
     def contract(self, path: Path) -> str | None:
         return _archive.contract(path)
 

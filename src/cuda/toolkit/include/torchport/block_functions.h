@@ -12,6 +12,8 @@ TORCHPORT_CUDA_API int count_in_block(bool predicate, const Site& site);
 // Nanoseconds and cycles of the device's clocks.
 TORCHPORT_CUDA_API unsigned long long device_clock();
 TORCHPORT_CUDA_API unsigned long long device_nanoseconds();
+// clock(): in a kernel the low 32 bits of the cycles, as a clock_t; elsewhere that of <time.h>.
+TORCHPORT_CUDA_API long clock_here();
 
 }  // namespace torchport::cuda
 

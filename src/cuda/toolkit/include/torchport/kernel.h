@@ -334,6 +334,20 @@ void note_shared(const volatile T& variable, const char* name) {
                              sizeof(std::remove_all_extents_t<T>));
 }
 
+// A __shared__ variable outside of functions, of which every block has its own: `where` gives the
+// one of the block that this thread of the host runs. It is known as long as the object lives.
+class TORCHPORT_CUDA_API FileShared {
+ public:
+  FileShared(const volatile void* (*where)(), std::size_t bytes, const char* name,
+             std::size_t element);
+  ~FileShared();
+  FileShared(const FileShared&) = delete;
+  FileShared& operator=(const FileShared&) = delete;
+
+ private:
+  const volatile void* (*where_)();
+};
+
 // The pointers among a kernel's arguments, for what is said of an access. Names are kept.
 struct NotedArgument {
   const char* name;

@@ -170,6 +170,20 @@ std::string inner(const SemanticModel& model, Node object, Wrapped state) {
                      quoted(model, "module"));
 }
 
+// Lets a call of load_state_dict take the keys of checkpoints that were saved through the wrapper,
+// too.
+void take_old_keys(const SemanticModel& model, Node load, std::vector<Edit>& edits) {
+  const Node keys = syntax::argument(load, 0, "state_dict");
+  if (!keys) return;
+  const std::string prefix = quoted(model, "module.");
+  const bool whole = is_primary(keys);
+  edits.push_back(insert_before(
+      keys,
+      fmt::format("{{(key[len({0}):] if key.startswith({0}) else key): value for key, value in {1}",
+                  prefix, whole ? "" : "(")));
+  edits.push_back(insert_after(keys, whole ? ".items()}" : ").items()}"));
+}
+
 Fix make_fix(const PythonContext& context, Node object, Wrapped state) {
   const SemanticModel& model = context.model;
   Fix fix;
@@ -185,7 +199,9 @@ Fix make_fix(const PythonContext& context, Node object, Wrapped state) {
     const Node other = object_of(call);
     if (!other || other.text() != object.text() || is_handled(call)) continue;
     const Wrapped there = state_of(model, other);
-    if (there != Wrapped::kNo) fix.edits.push_back(replace(other, inner(model, other, there)));
+    if (there == Wrapped::kNo) continue;
+    fix.edits.push_back(replace(other, inner(model, other, there)));
+    take_old_keys(model, call, fix.edits);
   }
   return fix;
 }

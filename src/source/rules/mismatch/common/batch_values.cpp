@@ -162,9 +162,10 @@ BatchValue BatchValues::of_method(Node call, std::string_view method, int depth)
 }
 
 BatchValue BatchValues::of_move(Node call, BatchValue receiver, int depth) {
-  if (receiver.is(BatchPlace::kOutput) && method_name(call) == "cuda") return receiver;
+  const bool cuda = is_cuda_move(model_, call);
+  if (receiver.is(BatchPlace::kOutput) && cuda) return receiver;
   const Node device = syntax::argument(call, 0, "device");
-  if (method_name(call) != "cuda") {
+  if (!cuda) {
     if (!device || is_cpu(model_, device)) return {};
     // `y.to(x.device)`: wherever x is.
     if (device.is(Kind::kAttribute) && device.child(Field::kAttributeName).text() == "device") {

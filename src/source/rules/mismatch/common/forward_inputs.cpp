@@ -199,14 +199,44 @@ bool is_layer_with_state(std::string_view qualified) {
   return base::one_of(kLayers, qualified);
 }
 
+// Whether an object or a setting that moves models and batches is used here. Words of comments, of
+// strings and of `torch.accelerator` say nothing.
 struct DeviceManagers {
-  explicit DeviceManagers(const SemanticModel& model) {
-    const std::string& source = model.tree().source();
-    for (const std::string_view word :
-         {"set_default_device", "set_default_tensor_type", "with torch.device", "ccelerator",
-          "fabric", "lightning", "deepspeed", "horovod", "device_map", "ignite"})
-      any |= source.find(word) != std::string::npos;
+  explicit DeviceManagers(const SemanticModel& model)
+      : any(imports_one(model) || names_one(model) || enters_device(model)) {}
+
+  static bool imports_one(const SemanticModel& model) {
+    static constexpr std::array<std::string_view, 9> kLibraries{
+        "accelerate",       "deepspeed",           "horovod",           "ignite",    "lightning",
+        "lightning_fabric", "lightning_utilities", "pytorch_lightning", "colossalai"};
+    return std::any_of(kLibraries.begin(), kLibraries.end(),
+                       [&](std::string_view library) { return model.imports(library); });
   }
+
+  static bool names_one(const SemanticModel& model) {
+    for (const std::string_view name :
+         {"set_default_device", "set_default_tensor_type", "device_map", "fabric", "Fabric",
+          "deepspeed", "horovod", "Accelerator", "accelerator"}) {
+      const auto uses = model.named(name);
+      if (std::any_of(uses.begin(), uses.end(), [&](Node use) {
+            const Node whole = use.field() == Field::kAttributeName ? use.parent() : use;
+            return !model.qualified(whole).starts_with("torch.accelerator");
+          }))
+        return true;
+    }
+    return false;
+  }
+
+  // `with torch.device("cuda"):`, or a name of a device.
+  static bool enters_device(const SemanticModel& model) {
+    const auto items = model.nodes(Kind::kWithItem);
+    return std::any_of(items.begin(), items.end(), [&](Node item) {
+      Node entered = syntax::unwrap(item.first_child());
+      if (entered.is(Kind::kAsPattern)) entered = entered.first_child();
+      return model.value(entered).is(Type::kDevice);
+    });
+  }
+
   bool any = false;
 };
 

@@ -69,13 +69,11 @@ class LeftPartFinder {
   // The outermost loops whose bodies move something.
   [[nodiscard]] std::vector<Node> loops_with_moves() const {
     std::vector<Node> loops;
-    for (const std::string_view method : {"to", "cuda"}) {
-      for (const Node move : model_.calls_of(method)) {
-        Node outermost;
-        for (Node at = move.ancestor(Kind::kFor); at; at = at.ancestor(Kind::kFor)) outermost = at;
-        if (outermost && std::find(loops.begin(), loops.end(), outermost) == loops.end())
-          loops.push_back(outermost);
-      }
+    for (const Node move : moves_in(model_)) {
+      Node outermost;
+      for (Node at = move.ancestor(Kind::kFor); at; at = at.ancestor(Kind::kFor)) outermost = at;
+      if (outermost && std::find(loops.begin(), loops.end(), outermost) == loops.end())
+        loops.push_back(outermost);
     }
     return loops;
   }
@@ -135,9 +133,9 @@ class LeftPartFinder {
 };
 
 bool is_move_elsewhere(const SemanticModel& model, Node call) {
-  const std::string_view method = call.is(Kind::kCall) ? method_name(call) : "";
-  if (method == "cuda") return true;
-  if (method != "to" || !is_move(model, call)) return false;
+  if (!call.is(Kind::kCall)) return false;
+  if (is_cuda_move(model, call)) return true;
+  if (method_name(call) != "to" || !is_move(model, call)) return false;
   const Node device = syntax::argument(call, 0, "device");
   const Value value = model.value(device);
   return device && value.device_state != DeviceState::kCpu &&

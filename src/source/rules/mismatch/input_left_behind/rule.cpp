@@ -3,6 +3,7 @@
 #include "source/rules/rule.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <set>
 
@@ -86,7 +87,7 @@ bool is_moved_before(const SemanticModel& model, const ValueHistory& trace, Node
 edit::DeviceRef target_device(const PythonContext& context, const ValueHistory& trace, Node call) {
   edit::DeviceRef here = context.devices.at(call);
   for (const Node move : module_moves(context.model, trace)) {
-    if (method_name(move) == "cuda") continue;
+    if (is_cuda_move(context.model, move)) continue;
     const Node device = syntax::argument(move, 0, "device");
     if (device.text() == here.text) continue;
     if (syntax::function_of(move) != syntax::function_of(call) || !is_primary(device)) return {};
@@ -202,10 +203,16 @@ class Inputs {
     history.stays = place == Place::kCpu && has_state(model_, trace) &&
                     keeps_inputs(model_, trace) && stays_in_place(model_, trace);
     // DataParallel moves its inputs, and who calls this function may have wrapped the model.
-    const bool wrapped = model_.tree().source().find("Parallel") != std::string::npos;
-    history.refuted = (!history.moved && wrapped) || semantics::knowledge_at(model_, call) ||
-                      has_device_manager(model_);
+    history.refuted = (!history.moved && names_a_wrapper()) ||
+                      semantics::knowledge_at(model_, call) || has_device_manager(model_);
     return history;
+  }
+
+  [[nodiscard]] bool names_a_wrapper() const {
+    static constexpr std::array<std::string_view, 5> kWrappers{
+        "DataParallel", "DistributedDataParallel", "DDP", "FullyShardedDataParallel", "FSDP"};
+    return std::any_of(kWrappers.begin(), kWrappers.end(),
+                       [&](std::string_view name) { return !model_.named(name).empty(); });
   }
 
   // Whether the function or the class moves what has the callee's name: `net.to(device)`.
@@ -215,16 +222,13 @@ class Inputs {
       callee = callee.child(Field::kObject);
     const Node home = callee.is(Kind::kAttribute) ? syntax::class_of(call)
                                                   : model_.scopes().owner(callee.text(), callee);
-    for (const std::string_view method : {"to", "cuda"}) {
-      for (const Node move : model_.calls_of(method, home ? home : model_.tree().root())) {
-        const Node parent = move.parent();
-        const bool kept =
-            parent.is(Kind::kAssignment) && parent.child(Field::kLeft).text() == callee.text();
-        if ((kept || object_of(move).text() == callee.text()) && is_moved_value(model_, move))
-          return true;
-      }
-    }
-    return false;
+    const std::vector<Node> moves = moves_in(model_, home ? home : model_.tree().root());
+    return std::any_of(moves.begin(), moves.end(), [&](Node move) {
+      const Node parent = move.parent();
+      const bool kept =
+          parent.is(Kind::kAssignment) && parent.child(Field::kLeft).text() == callee.text();
+      return (kept || object_of(move).text() == callee.text()) && is_moved_value(model_, move);
+    });
   }
 
   // Whether a part that is left on the CPU goes into a model that wants it elsewhere.
@@ -244,15 +248,12 @@ class Inputs {
   }
 
   [[nodiscard]] bool sibling_moved(const BatchValue& part) {
-    for (const std::string_view method : {"to", "cuda"}) {
-      for (const Node move : model_.calls_of(method, part.loop)) {
-        const BatchValue other = values_.of(move);
-        if (other.is(BatchPlace::kMoved) && other.loop == part.loop &&
-            other.name.text() != part.name.text())
-          return true;
-      }
-    }
-    return false;
+    const std::vector<Node> moves = moves_in(model_, part.loop);
+    return std::any_of(moves.begin(), moves.end(), [&](Node move) {
+      const BatchValue other = values_.of(move);
+      return other.is(BatchPlace::kMoved) && other.loop == part.loop &&
+             other.name.text() != part.name.text();
+    });
   }
 
   void report_part(Node call, Node argument, const BatchValue& part, const ModelHistory& history) {

@@ -38,10 +38,14 @@ Amp amp_of(std::string_view name) {
   return last == "custom_fwd" || last == "custom_bwd" ? Amp::kCustom : Amp::kNone;
 }
 
-// Whether torch.amp has the successor in every torch that the project supports.
-bool has_successor(const edit::Settings& settings, Amp amp) {
+// Whether torch.amp has the successor in every torch that the project supports. A scaler for mps
+// raises "Cannot convert a MPS Tensor to float64" before torch 2.8.
+bool has_successor(const PythonContext& context, Amp amp) {
+  const edit::Settings& settings = context.settings;
   if (amp == Amp::kAutocast) return settings.min_torch >= edit::TorchVersion{1, 10};
-  if (amp == Amp::kScaler) return settings.min_torch >= edit::TorchVersion{2, 3};
+  if (amp == Amp::kScaler)
+    return settings.min_torch >=
+           (context.devices.may_be("mps") ? edit::TorchVersion{2, 8} : edit::TorchVersion{2, 3});
   return amp != Amp::kNone && settings.min_torch >= edit::TorchVersion{2, 4};
 }
 
@@ -58,7 +62,7 @@ bool acts_elsewhere(const PythonContext& context, Node call, Amp amp) {
 bool asks_first(const PythonContext& context, Node call, Amp amp) {
   const Node enabled = enabled_of(call, amp);
   if (semantics::implied_by(context.model, enabled, true).present) return true;
-  if (has_successor(context.settings, amp)) return false;
+  if (has_successor(context, amp)) return false;
   return enabled.is(Kind::kFalse) ||
          enabled.text().find("is_available()") != std::string_view::npos;
 }
@@ -176,7 +180,7 @@ bool rewrite_import(const PythonContext& context, Node callee, Fix& fix) {
   std::string moved;
   std::string kept;
   for (const ImportedName& imported : names_of(statement)) {
-    const bool moves = has_successor(context.settings, imported.amp);
+    const bool moves = has_successor(context, imported.amp);
     std::string& list = moves ? moved : kept;
     list += (list.empty() ? "" : ", ") + imported.text;
     if (moves && !rewrite_uses(context, imported, statement, fix)) return false;
@@ -235,7 +239,7 @@ std::string_view description_of(Amp amp) {
 Fix make_fix(const PythonContext& context, Node use, Amp amp) {
   Fix described{Applicability::kDisplay, std::string(description_of(amp)), {}, {}};
   const bool is_call = use.is(Kind::kCall);
-  if (!has_successor(context.settings, amp)) {
+  if (!has_successor(context, amp)) {
     const bool has_switch = amp == Amp::kAutocast || amp == Amp::kScaler;
     return is_call && has_switch ? switch_off(context, use, amp) : described;
   }
@@ -256,7 +260,7 @@ Fix make_fix(const PythonContext& context, Node use, Amp amp) {
 Fix make_partial_fix(const PythonContext& context, Node partial, Amp amp) {
   const Node bound = syntax::positional(partial, 0);
   Fix described{Applicability::kDisplay, std::string(description_of(amp)), {}, {}};
-  if (!has_successor(context.settings, amp) || !bound.is(Kind::kAttribute) ||
+  if (!has_successor(context, amp) || !bound.is(Kind::kAttribute) ||
       syntax::positional(partial, 1) || syntax::has_splat(partial))
     return described;
   const DeviceTypeRef type = device_type_at(context, partial);

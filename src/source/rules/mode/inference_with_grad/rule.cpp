@@ -42,6 +42,25 @@ bool evals(const SemanticModel& model, Node range, std::string_view name) {
   });
 }
 
+// Whether the model is in eval mode at a call of it, as far as the scope says: the last `x.eval()`
+// or `x.train()` before it decides, or any below it where it runs again.
+bool is_in_eval_mode(const SemanticModel& model, Node scope, Node call) {
+  const std::string_view name = syntax::callee(call).text();
+  Node last;
+  bool trains_later = false;
+  for (const std::string_view method : {"eval", "train"}) {
+    for (const Node mode : model.calls_of(method, scope)) {
+      if (object_of(mode).text() != name) continue;
+      if (mode.start() > call.start())
+        trains_later |= method == "train" && !syntax::positional(mode, 0).is(Kind::kFalse);
+      else if (!last || mode.start() > last.start())
+        last = mode;
+    }
+  }
+  if (!last) return !trains_later && evals(model, scope, name);
+  return method_name(last) == "eval" || syntax::argument(last, 0, "mode").is(Kind::kFalse);
+}
+
 bool is_loaded(const SemanticModel& model, Node callee) {
   const ValueHistory trace = trace_value(model, callee);
   if (trace.origins.size() > 1) return false;
@@ -55,7 +74,7 @@ bool is_inference(const PythonContext& context, Node scope, Node call) {
   const SemanticModel& model = context.model;
   const Node callee = syntax::callee(call);
   if (scope.is(Kind::kModule) && !is_loaded(model, callee)) return false;  // a self-test
-  if (evals(model, scope, callee.text())) return true;
+  if (is_in_eval_mode(model, scope, call)) return true;
   const semantics::ClassFacts* facts = model.enclosing_class(call);
   if (facts != nullptr) {
     // A predictor: its constructor calls eval() on what its methods call.

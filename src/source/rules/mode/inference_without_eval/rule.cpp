@@ -54,9 +54,21 @@ Node loading_of(const SemanticModel& model, const ValueHistory& trace) {
   return {};
 }
 
+// Whether the function around a node returns the value of a name, and other files use the function.
+bool is_given_away(const PythonContext& context, Node node, std::string_view name) {
+  const Node function = syntax::function_of(node);
+  if (!function.is(Kind::kFunction) || context.project == nullptr ||
+      !context.project->is_used_elsewhere(context.path, function.child(Field::kName).text()))
+    return false;
+  const std::vector<Node> returned = returns_of(context.model, function);
+  return std::any_of(returned.begin(), returned.end(), [&](Node result) {
+    return result.text() == name || !context.model.named(name, result).empty();
+  });
+}
+
 // Inserts eval() after the weights are loaded, at the level of the function's own body, because a
 // load under `if` does not always run.
-Fix make_fix(Node loading) {
+Fix make_fix(const PythonContext& context, Node loading) {
   Fix fix;
   fix.title = "call `eval()` on the model once it is loaded";
   Node statement = syntax::statement_of(loading);
@@ -67,6 +79,13 @@ Fix make_fix(Node loading) {
     name = assignment.child(Field::kLeft).text();
   }
   if (name.empty()) return fix;
+  if (is_given_away(context, loading, name)) {
+    fix.title =
+        "call `eval()` on the model where it predicts: other files get it from the function that "
+        "loads "
+        "it, and may train it";
+    return fix;
+  }
   while (statement.parent().is(Kind::kBlock) &&
          !statement.parent().parent().is_any(Kind::kFunction, Kind::kClass)) {
     const Node up = syntax::statement_of(statement.parent());
@@ -135,7 +154,7 @@ void check(const PythonContext& context, Node root, Reporter& reporter) {
             : "The model is in train mode here: dropout drops and batch norm uses this batch's "
               "statistics, so the results are wrong and change from run to run.");
     finding.unless = evaluated_elsewhere(context.model, trace, syntax::callee(call));
-    finding.fix.push_back(make_fix(loading));
+    finding.fix.push_back(make_fix(context, loading));
   }
 }
 

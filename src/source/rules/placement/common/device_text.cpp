@@ -76,7 +76,7 @@ DeviceText inline_device(const PythonContext& context, bool as_string) {
 DeviceText guarded_device(const PythonContext& context, std::string_view text, bool as_string) {
   const std::string& torch = context.devices.torch_name();
   std::string rest = context.devices.inline_expression(as_string);
-  if (!context.settings.uses_accelerator()) {
+  if (!context.devices.uses_accelerator()) {
     // The classic expression without its first branch.
     const std::string first = fmt::format("\"cuda\" if {}.cuda.is_available() else ", torch);
     std::string choice = context.devices.inline_expression(true);
@@ -148,7 +148,7 @@ DeviceText allowed_device(const PythonContext& context, Node choices) {
       if (syntax::string_value(choice, value) && value == kind) return true;
     return false;
   };
-  const auto chain = edit::classic_chain(context.settings.min_torch);
+  const auto chain = context.devices.chain();
   if (std::all_of(chain.begin(), chain.end(), [&](const auto* kind) { return allows(kind->name); }))
     return inline_device(context, true);
   DeviceText result;

@@ -11,11 +11,11 @@
 #include "source/edit/device_source.h"
 #include "source/rules/edits.h"
 #include "source/rules/placement/common/device_text.h"
-#include "source/rules/placement/common/other_kinds.h"
 #include "source/rules/statements.h"
 #include "source/rules/tensors.h"
 #include "source/semantics/guards.h"
 #include "source/semantics/literals.h"
+#include "source/semantics/other_kinds.h"
 
 namespace torchport::rules::cuda_only_availability {
 
@@ -94,26 +94,6 @@ bool is_cpu_device(const SemanticModel& model, Node device) {
   return syntax::string_value(device_string(model, device), text) && text == "cpu";
 }
 
-// Whether another device kind is mentioned in the same function, or nearby at module level.
-bool others_are_near(Node node) {
-  Node function = syntax::function_of(node);
-  while (function.is(Kind::kLambda)) function = syntax::function_of(function);
-  if (function) return names_other_kinds(function.text());
-  Node top = node;
-  while (top.parent() && !top.parent().is(Kind::kModule)) top = top.parent();
-  if (names_other_kinds(top.text())) return true;
-  Node before;
-  for (Node other = top.parent().first_child(); other && other != top; other = other.next_sibling())
-    before = other;
-  if (before.is(Kind::kIf) && names_other_kinds(before.text())) return true;
-  Node after = top.next_sibling();
-  for (int i = 0; i < 4 && after; ++i, after = after.next_sibling()) {
-    if (!after.is_any(Kind::kFunction, Kind::kClass) && names_other_kinds(after.text()))
-      return true;
-  }
-  return false;
-}
-
 constexpr const char* kTooOld =
     "the oldest torch that this project supports knows no other accelerator: require torch 1.12 or "
     "newer, and ask for the others too";
@@ -129,7 +109,7 @@ bool is_of_interest(const PythonContext& context, Node node) {
   if (context.is_test()) return false;
   // Its name says that it returns CUDA devices.
   if (function_says(node, "cuda_device")) return false;
-  return !is_cuda_territory(context, node) && !others_are_near(node);
+  return !is_cuda_territory(context, node) && !semantics::other_kinds_are_near(node);
 }
 
 // Whether the project supports a torch older than all other kinds: then the fix is only described.
@@ -155,11 +135,19 @@ constexpr const char* kLeftBehind =
     "by "
     "`.to(device)`: on another accelerator it would stay on the CPU";
 
+constexpr const char* kOnlyThere =
+    "ask for the other accelerators too, once the rest of the program can follow: it computes in "
+    "float64, which mps does not have, or places tensors by tests that only know CUDA";
+
 // Lowers the fix where the program would mix devices after it.
-void keep_together(const SemanticModel& model, Fix& fix) {
-  if (fix.applicability == Applicability::kDisplay || !model.facts<GuardedMoves>().any) return;
+void keep_together(const PythonContext& context, Fix& fix) {
+  if (fix.applicability == Applicability::kDisplay) return;
+  const bool moves = context.model.facts<GuardedMoves>().any;
+  if (!moves && !semantics::cuda_or_cpu(context.model).keeps &&
+      !(context.project != nullptr && context.project->cuda_or_cpu(context.path).keeps))
+    return;
   fix.applicability = Applicability::kDisplay;
-  fix.title = kLeftBehind;
+  fix.title = moves ? kLeftBehind : kOnlyThere;
 }
 
 // Lowers the fix in a function that is named for CUDA (`use_cuda_if_available`): it has to be
@@ -195,7 +183,7 @@ Fix fix_conditional(const PythonContext& context, Node conditional, const Test& 
     return fix;
   }
   if (context.settings.uses_accelerator() && !indexed) {
-    const std::string text = fitted(place, context.devices.inline_expression(as_string));
+    const std::string text = fitted(place, context.devices.any_accelerator(as_string));
     fix.title = fmt::format("use any accelerator: `{}`", text);
     fix.edits = {replace(place, text)};
     return fix;
@@ -242,7 +230,7 @@ void check_conditional(const PythonContext& context, Node conditional, Reporter&
     return;
   Fix fix = fix_conditional(context, conditional, test, cuda, cpu);
   keep_names_honest(conditional, fix);
-  keep_together(context.model, fix);
+  keep_together(context, fix);
   reporter.report(conditional, std::string(kMessage)).fix.push_back(std::move(fix));
 }
 
@@ -321,7 +309,7 @@ void check_if(const PythonContext& context, Node statement, Reporter& reporter) 
     fix.edits = {insert_before(clause ? clause : no, branches)};
   }
   keep_names_honest(statement, fix);
-  keep_together(model, fix);
+  keep_together(context, fix);
   finding.fix.push_back(std::move(fix));
 }
 

@@ -3,8 +3,8 @@
 
 #include <array>
 
-#include "source/rules/placement/common/other_kinds.h"
 #include "source/semantics/literals.h"
+#include "source/semantics/other_kinds.h"
 
 namespace torchport::rules::cuda_only_branch {
 
@@ -75,7 +75,7 @@ void check(const PythonContext& context, Node node, Reporter& reporter) {
   for (Node up = node; up; up = up.parent())
     if (up.is(Kind::kDecorator)) return;
   const Node decided = decided_by(node);
-  if (names_other_kinds(decided.text()) || is_for_other_rules(model, decided)) return;
+  if (semantics::names_other_kinds(decided.text()) || is_for_other_rules(model, decided)) return;
   reporter.report(node, kMessage)
       .fix.push_back({Applicability::kDisplay,
                       "ask for any accelerator (torch.accelerator from torch 2.6 on), or for each "

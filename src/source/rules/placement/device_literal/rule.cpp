@@ -14,6 +14,7 @@
 #include "source/rules/placement/common/device_text.h"
 #include "source/rules/placement/common/literal_use.h"
 #include "source/rules/placement/common/string_use.h"
+#include "source/rules/tensors.h"
 #include "source/semantics/guards.h"
 
 namespace torchport::rules::device_literal {
@@ -178,9 +179,49 @@ bool is_given_by_name(Node site) {
   return holder_of(site).is(Kind::kReturn) && function_says(site, "cuda");
 }
 
+// Whether a generator goes to what draws the order of data, which torch does on the CPU on every
+// machine.
+bool draws_order(const SemanticModel& model, Node generator, int depth = 0) {
+  generator = chain_top(generator);  // torch.Generator("cuda").manual_seed(0)
+  const Node parent = generator.parent();
+  const Node call = call_of_argument(generator);
+  if (call) {
+    static constexpr std::array<std::string_view, 5> kDrawers{
+        "torch.utils.data.DataLoader", "torch.utils.data.RandomSampler",
+        "torch.utils.data.random_split", "torch.utils.data.WeightedRandomSampler",
+        "torch.utils.data.SubsetRandomSampler"};
+    return keyword_of(generator) == "generator" && base::one_of(kDrawers, model.called(call));
+  }
+  if (depth > 0 || !parent.is(Kind::kAssignment) || generator.field() != Field::kRight)
+    return false;
+  const Node target = parent.child(Field::kLeft);
+  if (!target.is(Kind::kIdentifier)) return false;
+  const std::vector<Node> reads = reads_of(model, target);
+  return std::any_of(reads.begin(), reads.end(),
+                     [&](Node read) { return draws_order(model, read, depth + 1); });
+}
+
+// Reports the generator of a data loader that is not on the CPU, which raises on CUDA, too.
+bool check_generator(const PythonContext& context, const semantics::Literal& literal,
+                     Reporter& reporter) {
+  const Node call = call_of_argument(literal.site());
+  if (!call || context.model.called(call) != "torch.Generator" || !draws_order(context.model, call))
+    return false;
+  Finding& finding = reporter.report(
+      literal.whole,
+      "The order of data is drawn on the CPU, so that this generator raises \"Expected a 'cpu' "
+      "device type for generator\" on every machine.");
+  const Node arguments = call.child(Field::kArguments);
+  Fix fix{Applicability::kSafe, "make it on the CPU", {}, {}};
+  fix.edits = {{{arguments.start() + 1, arguments.end() - 1}, ""}};
+  finding.fix.push_back(std::move(fix));
+  return true;
+}
+
 void check_string(const PythonContext& context, Node string, Reporter& reporter) {
   const semantics::Literal literal = semantics::classify_literal(context.model, string);
   if (literal.role != semantics::LiteralRole::kPlacement) return;
+  if (check_generator(context, literal, reporter)) return;
   if (is_cuda_territory(context, string) || is_replaced(context.model, literal.site()) ||
       is_given_by_name(literal.site()))
     return;

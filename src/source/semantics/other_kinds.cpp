@@ -1,0 +1,147 @@
+#include "source/semantics/other_kinds.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "base/text.h"
+#include "devices/device_kind.h"
+#include "source/semantics/guards.h"
+#include "source/semantics/literals.h"
+
+namespace torchport::semantics {
+
+namespace {
+
+using syntax::Field;
+using syntax::Kind;
+
+bool has_word(std::string_view text, std::string_view word) {
+  const auto is_letter = [](char c) { return base::is_identifier_char(c) && c != '_'; };
+  for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    const auto end = at + word.size();
+    if ((at == 0 || !is_letter(text[at - 1])) && (end == text.size() || !is_letter(text[end])))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool names_other_kinds(std::string_view text) {
+  // Words for devices that are no kinds here. A word stays when it becomes a kind.
+  static constexpr auto kOthers = std::to_array<std::string_view>(
+      {"hpu", "xla", "tpu", "ipu", "directml", "accelerator", "mlu", "musa"});
+  const std::string lower = base::lower(text);
+  const auto& kinds = devices::kinds();
+  return std::any_of(kinds.begin(), kinds.end(),
+                     [&](const devices::DeviceKind& kind) {
+                       return kind.name != "cuda" && has_word(lower, kind.name);
+                     }) ||
+         std::any_of(kOthers.begin(), kOthers.end(),
+                     [&](std::string_view other) { return has_word(lower, other); });
+}
+
+bool other_kinds_are_near(Node node) {
+  Node function = syntax::function_of(node);
+  while (function.is(Kind::kLambda)) function = syntax::function_of(function);
+  if (function) return names_other_kinds(function.text());
+  Node top = node;
+  while (top.parent() && !top.parent().is(Kind::kModule)) top = top.parent();
+  if (names_other_kinds(top.text())) return true;
+  Node before;
+  for (Node other = top.parent().first_child(); other && other != top; other = other.next_sibling())
+    before = other;
+  if (before.is(Kind::kIf) && names_other_kinds(before.text())) return true;
+  Node after = top.next_sibling();
+  for (int i = 0; i < 4 && after; ++i, after = after.next_sibling()) {
+    if (!after.is_any(Kind::kFunction, Kind::kClass) && names_other_kinds(after.text()))
+      return true;
+  }
+  return false;
+}
+
+namespace {
+
+bool is_only_with_cuda(const SemanticModel& model, Node node) {
+  return knowledge_at(model, node).present && !other_kinds_are_near(node);
+}
+
+bool places(const SemanticModel& model, Node string) {
+  const LiteralRole role = classify_literal(model, string).role;
+  return role == LiteralRole::kPlacement || role == LiteralRole::kGuarded ||
+         role == LiteralRole::kDefault;
+}
+
+// Whether an expression is a tensor type of CUDA: `torch.cuda.FloatTensor`.
+bool is_cuda_type(const SemanticModel& model, Node attribute) {
+  return attribute.child(Field::kAttributeName).text().ends_with("Tensor") &&
+         model.qualified(attribute).starts_with("torch.cuda.");
+}
+
+bool names_float64(const SemanticModel& model) {
+  for (const std::string_view name : {"float64", "double", "DoubleTensor"}) {
+    const auto uses = model.named(name);
+    if (std::any_of(uses.begin(), uses.end(), [&](Node use) {
+          if (use.field() != Field::kAttributeName) return false;
+          const std::string& whole = model.qualified(use.parent());
+          const Node call = use.parent().parent();
+          return whole.starts_with("torch.") ||
+                 (name == "double" && whole.empty() && call.is(Kind::kCall) &&
+                  syntax::callee(call) == use.parent() && syntax::arguments(call).empty());
+        }))
+      return true;
+  }
+  return false;
+}
+
+// Whether a condition is nothing but the question whether CUDA is there, or a name of its answer.
+bool is_plain_test(const SemanticModel& model, Node condition, int depth = 0) {
+  condition = syntax::unwrap(condition);
+  while (condition.is(Kind::kNotOperator))
+    condition = syntax::unwrap(condition.child(Field::kArgument));
+  if (condition.is(Kind::kCall)) return model.called(condition) == "torch.cuda.is_available";
+  if (!condition.is(Kind::kIdentifier) || depth > 3) return false;
+  const auto bindings = model.scopes().reaching(condition.text(), condition);
+  return bindings.size() == 1 && bindings.front()->kind == BindingKind::kAssign &&
+         !bindings.front()->unpacked && is_plain_test(model, bindings.front()->value, depth + 1);
+}
+
+struct OfFile {
+  explicit OfFile(const SemanticModel& model) {
+    if (!model.imports_torch()) return;
+    found.keeps = names_float64(model) || moves_below_test(model);
+    for (const Node string : model.nodes(Kind::kString)) {
+      if (string.text().find("cuda") == std::string_view::npos || !places(model, string) ||
+          !is_only_with_cuda(model, string))
+        continue;
+      if (is_plain_test(model, knowledge_at(model, string).condition))
+        found.chooses = true;
+      else
+        found.keeps = true;
+    }
+  }
+
+  static bool moves_below_test(const SemanticModel& model) {
+    const auto calls = model.calls_of("cuda");
+    const auto attributes = model.nodes(Kind::kAttribute);
+    return std::any_of(calls.begin(), calls.end(),
+                       [&](Node call) {
+                         return syntax::callee(call).is(Kind::kAttribute) &&
+                                model.called(call).empty() && is_only_with_cuda(model, call);
+                       }) ||
+           std::any_of(attributes.begin(), attributes.end(), [&](Node attribute) {
+             return is_cuda_type(model, attribute) && is_only_with_cuda(model, attribute);
+           });
+  }
+
+  CudaOrCpu found;
+};
+
+}  // namespace
+
+CudaOrCpu cuda_or_cpu(const SemanticModel& model) {
+  return model.facts<OfFile>().found;
+}
+
+}  // namespace torchport::semantics

@@ -1,0 +1,31 @@
+// Finds out whether code knows of accelerators other than CUDA.
+#pragma once
+
+#include <string_view>
+
+#include "source/semantics/semantic_model.h"
+
+namespace torchport::semantics {
+
+// Whether a text has the name of another kind of device as a word, or as a part between
+// underscores: "is_npu", "torch.backends.mps".
+[[nodiscard]] bool names_other_kinds(std::string_view text);
+
+// Whether another kind is named in the same function or, at module level, in the statement or those
+// around it.
+[[nodiscard]] bool other_kinds_are_near(Node node);
+
+// What of a file is well on CUDA and the CPU only. What meets it must not choose from more kinds:
+// it would be on mps where this is on the CPU.
+struct CudaOrCpu {
+  // It has something on CUDA where CUDA is and otherwise leaves it on the CPU (`.cuda()` below a
+  // test for CUDA, a choice by more than that test), or it names float64, which mps does not have,
+  // nor every GPU of Intel. No fix changes that.
+  bool keeps = false;
+  // It chooses by asking for CUDA alone, `"cuda" if torch.cuda.is_available() else "cpu"`, which
+  // unsafe fixes (TP106) extend to other kinds.
+  bool chooses = false;
+};
+[[nodiscard]] CudaOrCpu cuda_or_cpu(const SemanticModel& model);
+
+}  // namespace torchport::semantics
