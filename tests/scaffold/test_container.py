@@ -148,19 +148,19 @@ def test_a_folder_that_cannot_be_written(torchport) -> None:
 @pytest.mark.parametrize(
     ("files", "words", "message"),
     [
-        ({"requirements.txt": "torch<2.5\n"}, [], "requirements.txt:1 asks for torch <2.5"),
-        ({"requirements.txt": "torch==2.5.1\n"}, [], "name one with --python, e.g. --python 3.11"),
+        ({"requirements.txt": "torch<2.0\n"}, [], "requirements.txt:1 asks for torch <2.0"),
+        ({"requirements.txt": "torch==1.13.1\n"}, [], "name one with --python, e.g. --python 3.9"),
         (
-            {"requirements.txt": "\ntorch==2.5.1\n"},
+            {"requirements.txt": "\ntorch==1.13.1\n"},
             ["--python", "3.11", "--device", "cuda"],
             "name one with --variant",
         ),
         (
-            {"setup.py": SETUP, "requirements.txt": "torch==2.5.1\n"},
+            {"setup.py": SETUP, "requirements.txt": "torch==1.13.1\n"},
             ["--python", "3.11", "--device", "cuda", "--variant", "cu126"],
             "setup.py:3 builds CUDA code",
         ),
-        ({"pyproject.toml": "[project]\nrequires-python='<3.9'\n"}, [], "asks for Python <3.9"),
+        ({"pyproject.toml": "[project]\nrequires-python='<3.8'\n"}, [], "asks for Python <3.8"),
         (
             {"pyproject.toml": "[project]\nrequires-python='==3.9.*'\n"},
             ["--torch", "2.15.0"],
@@ -177,7 +177,7 @@ def test_a_folder_that_cannot_be_written(torchport) -> None:
             ["--device", "cuda", "--torch", "2.8.0", "--variant", "cpu"],
             "is not a build for cuda: give one like cu128",
         ),
-        ({".python-version": "3.8\n"}, [], "no wheels for Python 3.8 (.python-version)"),
+        ({".python-version": "3.7\n"}, [], "no wheels for Python 3.7 (.python-version)"),
         ({"pyproject.toml": "[project\n"}, [], "pyproject.toml:1:"),
         ({"setup.py": SETUP}, ["--device", "rocm", "--python", "3.11"], "give --python 3.12"),
         (

@@ -35,8 +35,14 @@ std::vector<Choice> choices(const Facts& facts) {
   std::vector<Choice> list;
   const Torch* torch = facts.torch();
   if (torch != nullptr)
-    if (const TorchRelease* release = releases::release_of(torch->version))
-      list.push_back({release, versions::without_local(torch->version), true, !works(torch)});
+    if (const TorchRelease* release = releases::release_of(torch->version)) {
+      const std::string version = versions::without_local(torch->version);
+      // A nightly build is on another index, for some weeks: the release that it became is not.
+      if (version.find_first_not_of("0123456789.") == std::string::npos)
+        list.push_back({release, version, true, !works(torch)});
+      else
+        list.push_back({release, release->version, false});
+    }
   const std::string& python =
       torch == nullptr || torch->python.empty() ? facts.python : torch->python;
   for (const TorchRelease& release : releases::table().releases) {
@@ -89,26 +95,59 @@ const CudaBuild* best_build(const TorchRelease& release, const Facts& facts,
   return best;
 }
 
-std::vector<std::string> nvidia_lines(const Facts& facts) {
+// Servers with Arm's processors: PyTorch's indexes for these two have builds for them. Which release has which is not
+// in the table, so that the newest one is taken.
+std::vector<std::string> aarch64_lines(const Facts& facts, const std::string& driver_cuda) {
+  if (is_jetson(facts)) return {};
+  const Torch* torch = facts.torch();
+  if (works(torch) && !torch->cuda.empty()) return {};
+  for (const std::string_view cuda : {"13.0", "12.8"}) {
+    if (versions::older(driver_cuda, cuda)) continue;
+    const std::string variant = releases::variant_of_cuda(cuda);
+    // Any build that is there would do for a requirement without a version.
+    return {fmt::format("pip install {}torch --index-url {}",
+                        torch == nullptr ? "" : "--force-reinstall ", releases::index_of(variant)),
+            fmt::format("uv pip install {}torch --torch-backend={}",
+                        torch == nullptr ? "" : "--reinstall-package torch ", variant)};
+  }
+  return {};
+}
+
+struct NvidiaBuild {
+  Choice choice;
+  const CudaBuild* build = nullptr;
+};
+
+std::optional<NvidiaBuild> nvidia_build(const Facts& facts, const std::string& driver_cuda) {
+  for (const Choice& choice : choices(facts))
+    if (const CudaBuild* best = best_build(*choice.release, facts, driver_cuda))
+      return NvidiaBuild{choice, best};
+  return std::nullopt;
+}
+
+// The CUDA that the driver runs, if the builds for this machine are known; else empty.
+std::string cuda_to_build_for(const Facts& facts) {
   std::string cuda = facts.nvidia.cuda;
   if (cuda.empty() && !facts.nvidia.module.empty())
     cuda = releases::cuda_of_driver(facts.nvidia.module);
   const auto gpus = facts.of("nvidia");
   const bool told = std::all_of(gpus.begin(), gpus.end(),
                                 [](const Gpu* gpu) { return !gpu->capability.empty(); });
-  // aarch64 servers have other builds, and Jetsons have NVIDIA's own.
-  if (cuda.empty() || !told || facts.machine != "x86_64" || facts.system != "Linux") return {};
   // What the driver supports is known after a reboot.
-  if (driver_mismatch(facts)) return {};
+  return !told || facts.system != "Linux" || driver_mismatch(facts) ? std::string() : cuda;
+}
+
+std::vector<std::string> nvidia_lines(const Facts& facts) {
+  const std::string cuda = cuda_to_build_for(facts);
+  if (cuda.empty()) return {};
+  if (facts.machine == "aarch64") return aarch64_lines(facts, cuda);
+  if (facts.machine != "x86_64") return {};
+  const auto found = nvidia_build(facts, cuda);
+  if (!found) return {};
   const Torch* torch = facts.torch();
-  for (const Choice& choice : choices(facts)) {
-    const CudaBuild* best = best_build(*choice.release, facts, cuda);
-    if (best == nullptr) continue;
-    if (choice.in_use && works(torch) && torch->cuda == best->cuda) return {};
-    if (best->by_default && !works(torch)) return lines(choice, {});
-    return lines(choice, releases::variant_of_cuda(best->cuda));
-  }
-  return {};
+  if (found->choice.in_use && works(torch) && torch->cuda == found->build->cuda) return {};
+  if (found->build->by_default && !works(torch)) return lines(found->choice, {});
+  return lines(found->choice, releases::variant_of_cuda(found->build->cuda));
 }
 
 // Each version of torch has one build for ROCm, which runs on the cards that it has code for.
@@ -155,6 +194,14 @@ std::vector<std::string> other_lines(const Facts& facts) {
 }
 
 }  // namespace
+
+std::string build_to_install(const Facts& facts) {
+  const std::string cuda = cuda_to_build_for(facts);
+  if (cuda.empty() || facts.machine != "x86_64") return {};
+  const auto found = nvidia_build(facts, cuda);
+  return found ? fmt::format("torch {} for CUDA {}", found->choice.version, found->build->cuda)
+               : std::string();
+}
 
 std::vector<std::string> install_lines(const Facts& facts) {
   if (!facts.of("nvidia").empty()) return nvidia_lines(facts);

@@ -9,6 +9,10 @@ namespace torchport::host::intel {
 
 namespace {
 
+bool has_render_node(const Facts& facts) {
+  return find_node(facts, "/dev/dri/render") != nullptr;
+}
+
 std::optional<Diagnosis> intel(const Facts& facts) {
   const Torch* torch = facts.torch();
   if (facts.of("intel").empty() || torch == nullptr || torch->version_of("xpu").empty())
@@ -16,9 +20,16 @@ std::optional<Diagnosis> intel(const Facts& facts) {
   const bool module = has_module(facts, "xe") || has_module(facts, "i915");
   if (!module && !facts.wsl && !in_container(facts))
     return Diagnosis{"no-driver", "neither of Intel's kernel modules (xe, i915) is loaded",
-                     "use a kernel that supports the card (6.8 or newer for Arc B), and install "
+                     "use a kernel that supports the card (6.12 or newer for Arc B), and install "
                      "intel-opencl-icd",
                      kKernel};
+  if (module && !facts.wsl && !in_container(facts) && !has_render_node(facts))
+    return Diagnosis{
+        "no-render-node",
+        fmt::format("no kernel driver serves the card {} at {}: there is no /dev/dri/renderD*",
+                    facts.of("intel").front()->id, facts.of("intel").front()->bus),
+        "use a kernel that supports the card (6.12 or newer for Arc B): uname -r says which one runs",
+        kKernel};
   for (const DeviceNode& node : facts.nodes)
     if (node.path.starts_with("/dev/dri/render") && !node.readable)
       return Diagnosis{"no-permission", fmt::format("this user may not open {}", node.path),

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "host/causes/cause.h"
+#include "host/causes/install.h"
 #include "host/causes/queries.h"
 #include "releases/cuda.h"
 #include "releases/gpu_arch.h"
@@ -11,8 +12,10 @@ namespace torchport::host::nvidia {
 namespace {
 
 // What to install for a card of this compute capability.
-std::string builds_for(const Gpu& gpu) {
+std::string builds_for(const Facts& facts, const Gpu& gpu) {
   const std::string& capability = gpu.capability;
+  if (const std::string build = build_to_install(facts); !build.empty())
+    return fmt::format("install a build that has code for {}: {}", capability, build);
   const auto last = releases::last_build_for(capability);
   if (!last.cuda.empty())
     return fmt::format(
@@ -44,7 +47,7 @@ std::optional<Diagnosis> arch_missing(const Facts& facts) {
       fmt::format("torch {} has no kernels for {} (compute capability {}), only for {}",
                   torch->version, without.front()->name, without.front()->capability,
                   fmt::join(torch->archs, " ")),
-      builds_for(*without.front()), kBuild};
+      builds_for(facts, *without.front()), kBuild};
   if (without.size() < gpus.size()) {
     diagnosis.blocks = false;
     diagnosis.remedy =

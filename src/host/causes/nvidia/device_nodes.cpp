@@ -1,7 +1,10 @@
 // Finds device nodes that are missing or that the user may not open.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "host/causes/cause.h"
+#include "host/causes/nvidia/unserved_card.h"
 #include "host/causes/queries.h"
 
 namespace torchport::host::nvidia {
@@ -60,6 +63,10 @@ std::optional<Diagnosis> no_nodes(const Facts& facts) {
   if (facts.nvidia.module.empty() || facts.wsl || in_container(facts) || is_jetson(facts))
     return std::nullopt;
   if (has_card_node(facts) || in_job_without_gpu(facts)) return std::nullopt;
+  const auto cards = facts.of("nvidia");
+  if (!cards.empty() && std::all_of(cards.begin(), cards.end(),
+                                    [&](const Gpu* gpu) { return is_dropped(facts, *gpu); }))
+    return std::nullopt;
   return Diagnosis{
       "no-device-nodes", "the kernel module is loaded, but /dev/nvidia0 does not exist",
       "nvidia-modprobe -u -c=0 creates the device nodes; nvidia-persistenced keeps them",
