@@ -98,11 +98,7 @@ std::string DeviceSource::definition(bool shared) const {
 }
 
 bool DeviceSource::has_import(std::string_view statement) const {
-  const Node root = model_.tree().root();
-  for (Node node = root.first_child(); node; node = node.next_sibling()) {
-    if (node.is_any(Kind::kImport, Kind::kImportFrom) && node.text() == statement) return true;
-  }
-  return statement == "import torch" && bool(torch_.statement);
+  return imports_.contains(statement) || (statement == "import torch" && bool(torch_.statement));
 }
 
 bool DeviceSource::uses_helper() const {

@@ -60,6 +60,9 @@ DeviceSource::DeviceSource(const semantics::SemanticModel& model, const Settings
       only_cuda_(settings.only_cuda || semantics::cuda_or_cpu(model).keeps ||
                  (!settings.extends_choices && semantics::cuda_or_cpu(model).chooses)) {
   const Node root = model.tree().root();
+  for (const Kind kind : {Kind::kImport, Kind::kImportFrom})
+    for (const Node statement : model.nodes(kind))
+      if (statement.parent() == root) imports_.insert(statement.text());
   place_ = end_of_imports(model.tree());
   if (Node statement = torch_.statement) {
     while (statement.parent() != root) statement = statement.parent();

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "devices/device_kind.h"
@@ -120,6 +121,7 @@ class DeviceSource {
   const semantics::SemanticModel& model_;
   const Settings& settings_;
   TorchImport torch_;
+  std::unordered_set<std::string_view> imports_;  // those that are statements of the module
   base::Span place_;  // of the lines of edits_for(), which replace it
   std::string variable_;
   bool shares_ = false;        // the module can use settings_.shared
