@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "runtime/checkpoint/archive.h"
 #include "runtime/checkpoint/formats.h"
+#include "runtime/checkpoint/named_devices.h"
 #include "runtime/checkpoint/pickled.h"
 #include "runtime/checkpoint/wrappers.h"
 
@@ -50,13 +51,33 @@ void check_bounds(Contents& contents) {
 }
 
 void note_devices(Contents& contents) {
+  if (contents.format == "torch.export") return;  // see note_fixed_devices()
+  const bool script = contents.format == "TorchScript";
   for (const std::string& device : contents.devices()) {
     if (device == "cpu" || device == "meta" || device.empty()) continue;
     contents.notes.push_back(
         fmt::format("saved from {}: load it with map_location=\"cpu\" or your device; otherwise "
-                    "torch.load fails on a machine without {}",
-                    device, device));
+                    "{} fails on a machine without {}",
+                    device, script ? "torch.jit.load" : "torch.load", device));
   }
+}
+
+// An exported program and a trace are made for one device. `named`: those that their code names.
+void note_fixed_devices(std::set<std::string> named, Contents& contents) {
+  const bool script = contents.format == "TorchScript";
+  if (!script)
+    for (const std::string& device : contents.devices())
+      if (!device.empty() && device != "cpu" && device != "meta") named.insert(device);
+  if (named.empty()) return;
+  contents.notes.push_back(
+      script
+          ? fmt::format("its code names {}, which neither map_location nor .to() changes: trace it again on the "
+                        "device that is to run it, or save it by torch.jit.script",
+                        fmt::join(named, " and "))
+          : fmt::format("its program is made for {}; torch.export.load has no map_location, and .to() does not "
+                        "change it: export it again on the device that is to run it, or move it by "
+                        "torch.export.passes.move_to_device_pass(program, device)",
+                        fmt::join(named, " and ")));
 }
 
 // The wrappers with a key prefix: "DataParallel, DistributedDataParallel or AveragedModel".
@@ -219,7 +240,10 @@ base::Result<Contents> inspect_archive(const std::string& path, std::string_view
   if (!archive) return tl::unexpected<base::Error>(archive.error());
   if (const std::string exported = root_of(*archive, "archive_format"); !exported.empty()) {
     auto contents = inspect_export(*archive, exported);
-    if (contents) finish(*contents);
+    if (contents) {
+      finish(*contents);
+      note_fixed_devices(named_devices(*archive), *contents);
+    }
     return contents;
   }
   Contents contents;
@@ -239,8 +263,9 @@ base::Result<Contents> inspect_archive(const std::string& path, std::string_view
     if (name && *name == "big")
       contents.notes.emplace_back("saved on a big-endian machine: torch.load swaps the bytes");
   }
-  if (contents.format == "torch.save") note_globals(contents);
+  if (!script) note_globals(contents);
   finish(contents);
+  if (script) note_fixed_devices(named_devices(*archive), contents);
   return contents;
 }
 
