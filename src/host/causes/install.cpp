@@ -95,8 +95,8 @@ const CudaBuild* best_build(const TorchRelease& release, const Facts& facts,
   return best;
 }
 
-// Servers with Arm's processors: PyTorch's indexes for these two have builds for them. Which release has which is not
-// in the table, so that the newest one is taken.
+// Servers with Arm's processors: PyTorch's indexes for these two have builds for them. Which
+// release has which is not in the table, so that the newest one is taken.
 std::vector<std::string> aarch64_lines(const Facts& facts, const std::string& driver_cuda) {
   if (is_jetson(facts)) return {};
   const Torch* torch = facts.torch();

@@ -13,7 +13,8 @@ namespace torchport::host {
 // machine or its builds are not known well enough, because a wrong command is worse than none.
 [[nodiscard]] std::vector<std::string> install_lines(const Facts& facts);
 
-// The build for NVIDIA's cards that these commands install: "torch 2.7.1 for CUDA 12.8"; empty if there is none.
+// The build for NVIDIA's cards that these commands install: "torch 2.7.1 for CUDA 12.8"; empty if
+// there is none.
 [[nodiscard]] std::string build_to_install(const Facts& facts);
 
 }  // namespace torchport::host

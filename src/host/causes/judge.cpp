@@ -125,9 +125,8 @@ Verdict judge(const Facts& facts) {
   const bool hides = is_first(verdict, "hidden-torch");
   // Another build does not help where the hardware, the driver or the container is at fault.
   const bool of_build =
-      std::any_of(verdict.diagnoses.begin(), verdict.diagnoses.end(), [](const Diagnosis& one) {
-        return one.blocks && one.depth >= kBuild;
-      });
+      std::any_of(verdict.diagnoses.begin(), verdict.diagnoses.end(),
+                  [](const Diagnosis& one) { return one.blocks && one.depth >= kBuild; });
   if (verdict.state != "uses" && verdict.state != "unknown" &&
       (verdict.state != "cannot" || of_build))
     verdict.install = install_lines(hides ? without_first_torch(facts) : facts);

@@ -25,7 +25,8 @@ void find_in_code(std::string_view code, std::set<std::string>& found) {
 void find_in_graph(std::string_view json, std::set<std::string>& found) {
   constexpr std::string_view kDevice = "\"as_device\": {\"type\": \"";
   constexpr std::string_view kIndex = "\", \"index\": ";
-  for (auto at = json.find(kDevice); at != std::string_view::npos; at = json.find(kDevice, at + 1)) {
+  for (auto at = json.find(kDevice); at != std::string_view::npos;
+       at = json.find(kDevice, at + 1)) {
     std::string_view rest = json.substr(at + kDevice.size());
     std::string device(quoted(rest));
     rest.remove_prefix(device.size());

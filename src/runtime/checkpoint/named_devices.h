@@ -8,8 +8,8 @@
 
 namespace torchport::checkpoint {
 
-// "cuda:0", "cpu". What moves tensors when the file is loaded does not change them. Empty for archives of
-// tensors, and for parts that cannot be read.
+// "cuda:0", "cpu". What moves tensors when the file is loaded does not change them. Empty for
+// archives of tensors, and for parts that cannot be read.
 [[nodiscard]] std::set<std::string> named_devices(const Archive& archive);
 
 }  // namespace torchport::checkpoint

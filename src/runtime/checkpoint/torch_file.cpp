@@ -71,10 +71,12 @@ void note_fixed_devices(std::set<std::string> named, Contents& contents) {
   if (named.empty()) return;
   contents.notes.push_back(
       script
-          ? fmt::format("its code names {}, which neither map_location nor .to() changes: trace it again on the "
+          ? fmt::format("its code names {}, which neither map_location nor .to() changes: trace it "
+                        "again on the "
                         "device that is to run it, or save it by torch.jit.script",
                         fmt::join(named, " and "))
-          : fmt::format("its program is made for {}; torch.export.load has no map_location, and .to() does not "
+          : fmt::format("its program is made for {}; torch.export.load has no map_location, and "
+                        ".to() does not "
                         "change it: export it again on the device that is to run it, or move it by "
                         "torch.export.passes.move_to_device_pass(program, device)",
                         fmt::join(named, " and ")));

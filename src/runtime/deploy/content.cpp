@@ -51,12 +51,10 @@ std::string changed_content(const std::string& path, const std::string& contract
   const auto json = nlohmann::json::parse(contract);
   const auto list = json.find("content");
   if (list == json.end()) return {};
-  bool is_artefact = true;
   for (const auto& entry : *list) {
-    const auto name = entry.at("file").get<std::string>();
-    const std::string file = is_artefact ? path : base::join_path(base::parent_path(path), name);
+    const auto name = entry.at("file").get<std::string>();  // the artefact itself has none
+    const std::string file = name.empty() ? path : base::join_path(base::parent_path(path), name);
     const auto hash = content_hash(file, entry.at("bytes").get<std::uint64_t>());
-    is_artefact = false;
     if (!hash) return "the contract says what is in " + file + ": " + hash.error().message;
     if (*hash != entry.at("xxh3").get<std::string>())
       return file +

@@ -220,6 +220,8 @@ std::optional<Batch> Feed::next() {
                              (options_.batch_size > 0 ? ": leave --batch-size out"
                                                       : ": give each batch a file of its own"));
   }
+  if (batch.rows < rows_ && cut_.fixed == 0 && options_.batch_size == 0)
+    cut_by_contract_ = step(rows_);
   for (std::size_t i = 0; i < chunk_.size(); ++i)
     batch.inputs.push_back(cut_.inputs[i] ? chunk_[i].narrow(0, row_, batch.rows) : chunk_[i]);
   row_ += cut_.inputs.end() == std::find(cut_.inputs.begin(), cut_.inputs.end(), true) ? rows_

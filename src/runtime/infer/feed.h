@@ -55,6 +55,8 @@ class Feed {
 
   // The number of rows in all files; none if standard input is among them.
   [[nodiscard]] std::optional<std::int64_t> total_rows() const { return total_rows_; }
+  // The rows of a call if data was cut only because the contract allows no more; else none.
+  [[nodiscard]] std::optional<std::int64_t> cut_by_contract() const { return cut_by_contract_; }
 
  private:
   bool load();
@@ -71,6 +73,7 @@ class Feed {
   std::int64_t row_ = 0;           // the next one
   std::size_t index_ = 0;
   std::optional<std::int64_t> total_rows_;
+  std::optional<std::int64_t> cut_by_contract_;
 };
 
 // The next .npy array of standard input; none at its end. Throws std::runtime_error for damaged

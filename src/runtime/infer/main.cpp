@@ -292,6 +292,8 @@ int infer(const Options& options) {
     collected.finish();
   }
   if (!options.quiet) report(progress, sessions, options.output);
+  if (const auto rows = feed.cut_by_contract(); rows && !options.quiet)
+    base::tell("the rows were cut into calls of {}: the artefact takes no more at a time\n", *rows);
   return 0;
 }
 

@@ -122,7 +122,7 @@ class DeviceSource {
   const Settings& settings_;
   TorchImport torch_;
   std::unordered_set<std::string_view> imports_;  // those that are statements of the module
-  base::Span place_;  // of the lines of edits_for(), which replace it
+  base::Span place_;                              // of the lines of edits_for(), which replace it
   std::string variable_;
   bool shares_ = false;        // the module can use settings_.shared
   bool sets_visible_ = false;  // when it is imported

@@ -31,7 +31,7 @@ def test_a_report_says_what_was_done(export, tmp_path):
         "axis     batch 1..",
         "note     registered the attribute shift as a buffer",
         "returns  2 by name: logits, parts_0 (the model: dict(logits: tensor, parts: tuple(",
-        "parity   12 batches in ONNX Runtime",
+        "parity   14 batches in ONNX Runtime",
         "         sample, other values, negated, small, large, zero, constant, extreme, permuted, "
         "batch=1, batch=3, batch=5",
         "host     device any",

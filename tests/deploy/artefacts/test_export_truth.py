@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import math
+import pickle
 from collections import namedtuple
 from pathlib import Path
 
@@ -343,5 +346,126 @@ def test_the_contract_names_the_kinds_of_batches():
     done = export(models.plain(), models.rows(), "pt2")
     parity = json.loads(json.dumps(done.contract))["parity"]
     assert parity["kinds"][:3] == ["sample", "other values", "negated"]
-    assert parity["kinds"][9:] == ["batch=1", "batch=5", "batch=9"]
-    assert len(parity["kinds"]) == len(parity["batches"]) == 12
+    assert parity["kinds"][9:] == ["batch=1", "batch=5", "batch=9", "batch=33", "batch=129"]
+    assert len(parity["kinds"]) == len(parity["batches"]) == 14
+
+
+class Peeking(nn.Module):
+    """Doubles its result by what `look` finds in the input."""
+
+    def __init__(self, look):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer = nn.Linear(models.rows().shape[1], 4)
+        self.look = look
+
+    def forward(self, x):
+        return self.layer(x) * (2 if self.look(x) else 1)
+
+
+def text_of(x):
+    return "100." in repr(x)
+
+
+def format_of(x):
+    return f"{x}".startswith("100")
+
+
+def memory_of(x):
+    return bytes(x.untyped_storage()[:4]) == b"\0\0\xc8B"
+
+
+def typed_memory_of(x):
+    return x.storage()[0] > 50
+
+
+def address_of(x):
+    return ctypes.c_float.from_address(x.data_ptr()).value > 50
+
+
+def pickle_of(x):
+    return b"\0\0\xc8B" in pickle.dumps(x)
+
+
+def data_of(x):
+    return x.data[0, 0].item() > 50
+
+
+def view_of_data_of(x):
+    return bool(x.data.view(-1).detach().mean() > 50)
+
+
+@pytest.mark.parametrize("look", [data_of, view_of_data_of], ids=lambda look: look.__name__)
+def test_a_read_by_data_is_a_read(look):
+    with pytest.raises(ExportError, match="of values of the inputs|on values of the inputs"):
+        export(Peeking(look), models.rows(), "torchscript", fresh("data"))
+    nothing_left("data")
+
+
+@pytest.mark.parametrize("to", ["torchscript", "pt2", "onnx"])
+@pytest.mark.parametrize(
+    "look",
+    [text_of, format_of, memory_of, typed_memory_of, address_of, pickle_of],
+    ids=lambda look: look.__name__,
+)
+def test_what_no_export_follows_is_refused_or_in_the_contract(look, to):
+    line = look.__code__.co_firstlineno + 1
+    try:
+        done = export(Peeking(look), models.rows(), to, fresh("peeks"))
+    except ExportError:
+        return
+    assert any(
+        text.startswith(f"test_export_truth.py:{line} ") and "for the sample" in text
+        for text in done.contract["assumes"]
+    ), done.contract["assumes"]
+
+
+class Scales(nn.Module):
+    """Coordinates in pixels, and a score that dropout changes, as columns or as rows of the result."""
+
+    def __init__(self, axis):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer = nn.Linear(8, 5)
+        self.axis = axis
+
+    def forward(self, x):
+        y = self.layer(x).sigmoid()
+        score = nn.functional.dropout(y[..., 4:] * 0.05, 0.5, training=True)
+        return torch.cat([y[..., :4] * 640, score], -1).transpose(-1, self.axis)
+
+
+@pytest.mark.parametrize("axis", [-1, 1], ids=["last", "first"])
+def test_a_column_is_compared_at_its_own_scale(axis):
+    with pytest.raises(NotVerified, match="where its column allows"):
+        export(Scales(axis), torch.randn(3, 6, 8), "onnx", fresh("columns"))
+
+
+class Windows(nn.Module):
+    def forward(self, x):
+        count = math.ceil(x.shape[1] / 32)
+        parts = torch.tensor_split(x, count, 1)
+        return torch.cat([part - part.mean(1, keepdim=True) for part in parts], 1)
+
+
+class Long(nn.Module):
+    """Has positions for 40 steps, and no more."""
+
+    def __init__(self):
+        super().__init__()
+        self.positions = nn.Parameter(torch.randn(40, 8))
+
+    def forward(self, x):
+        return x + self.positions[torch.arange(x.shape[1])]
+
+
+def test_sizes_far_from_the_samples_are_compared():
+    x = torch.randn(2, 6, 8)
+    with pytest.raises(NotVerified, match="tokens=33"):
+        export(Windows(), x, "torchscript", fresh("far"), dynamic={"x": {1: "tokens"}})
+
+
+def test_a_far_size_that_the_model_does_not_accept_is_told():
+    done = export(Long(), torch.randn(2, 6, 8), "onnx", dynamic={"x": {1: "tokens"}})
+    assert "tokens=33" in done.contract["parity"]["kinds"]
+    assert "IndexError" in done.contract["parity"]["skipped"]["tokens=129"]

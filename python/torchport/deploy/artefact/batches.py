@@ -16,6 +16,10 @@ Change = Callable[[torch.Tensor, torch.Generator], torch.Tensor]
 # times those of the sample.
 _MOST_ELEMENTS = 1 << 22
 _MOST_TIMES = 64
+# Sizes at which models choose another way, or need another window: just above powers of two. Each axis without a
+# maximum is compared there, if the model accepts it.
+_FAR_SIZES = (33, 129)
+_MOST_FAR_AXES = 3
 # What a float mask adds where it hides something is at most this.
 _HIDDEN = -1e4
 
@@ -56,6 +60,12 @@ def parity_batches(
             continue
         other = _changed(axes.resized(sample, sizes), _other_values, chance)
         batches.append(Batch(kind, other, sized=True))
+    for sizes in _far_sizes(axes, axes.sizes(sample)):
+        if _elements(sample, axes, sizes) <= _limit(sample):
+            kind = ", ".join(f"{name}={size}" for name, size in sizes.items())
+            batches.append(
+                Batch(kind, _changed(axes.resized(sample, sizes), _other_values, chance))
+            )
     return batches, too_large
 
 
@@ -81,6 +91,14 @@ def _other_sizes(axes: Axes, here: dict[str, int]) -> Iterator[dict[str, int]]:
         if sizes not in seen:
             seen.append(sizes)
             yield sizes
+
+
+def _far_sizes(axes: Axes, here: dict[str, int]) -> Iterator[dict[str, int]]:
+    """Sizes far from the sample's, of one axis at a time."""
+    for name in [name for name in here if not axes.axes[name].maximum][:_MOST_FAR_AXES]:
+        for size in _FAR_SIZES:
+            if size > 2 * here[name] + 1 and size >= axes.axes[name].minimum:
+                yield here | {name: size}
 
 
 def _within(axes: Axes, name: str, size: int) -> int:

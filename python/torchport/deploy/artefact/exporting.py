@@ -308,15 +308,16 @@ def _write(
 
 
 def _content(format_: Format, target: Path) -> list[dict[str, Any]]:
-    """The files of the artefact with their hashes, the artefact itself first and without its contract."""
+    """The files of the artefact with their hashes. The artefact itself comes first, without its contract and
+    without a name."""
     from torchport._native import call
 
     beside = sorted(other for other in target.parent.glob(f"{target.name}*") if other != target)
     return [
-        {"file": file.name, "bytes": size, "xxh3": call("content_hash", str(file), size)}
-        for file, size in [
-            (target, format_.kept_bytes(target)),
-            *((other, other.stat().st_size) for other in beside),
+        {"file": name, "bytes": size, "xxh3": call("content_hash", str(file), size)}
+        for name, file, size in [
+            ("", target, format_.kept_bytes(target)),
+            *((other.name, other, other.stat().st_size) for other in beside),
         ]
     ]
 

@@ -12,6 +12,7 @@ from torch.utils import _pytree as pytree
 from torchport.deploy.artefact.batches import other_inputs
 from torchport.deploy.artefact.errors import ExportError
 from torchport.deploy.artefact.held_values import same
+from torchport.deploy.artefact.peeks import Peeks
 from torchport.deploy.artefact.sample import Sample, named_outputs
 from torchport.deploy.artefact.state import State, kept
 from torchport.deploy.artefact.stateful import refuse_state
@@ -23,13 +24,14 @@ from torchport.observe.running import WatchedRun
 
 @dataclass(frozen=True)
 class FirstRun:
-    """The result of the run, what the forward changed without an effect on its next result, and
-    the inputs that it changed in place.
+    """The result of the run, what the forward changed without an effect on its next result, the inputs
+    that it changed in place, and what its lines read of tensors by ways that no export follows.
     """
 
     result: Any
     changed: list[str]
     changed_inputs: list[str]
+    peeks: dict[str, str]
 
 
 def run_once(module: nn.Module, sample: Sample) -> FirstRun:
@@ -41,11 +43,17 @@ def run_once(module: nn.Module, sample: Sample) -> FirstRun:
     """
     inputs = sample.copy()
     run = WatchedRun(module, dict(inputs.items()))
+    peeks = Peeks()
+
+    def call() -> Any:
+        with peeks:
+            return inputs.call(module)
+
     try:
         with torch.no_grad(), kept(module, parameters=True) as state:
-            run.go(lambda: inputs.call(module))
+            run.go(call)
             if run.error is None:
-                return _finished(module, sample, inputs, run.output, state)
+                return _finished(module, sample, inputs, run.output, state, peeks.found)
         _, context = run.summarize()
         mixed = run.mixed(context)
         assert mixed is not None  # go() raises every other error
@@ -63,7 +71,12 @@ def run_once(module: nn.Module, sample: Sample) -> FirstRun:
 
 
 def _finished(
-    module: nn.Module, sample: Sample, inputs: Sample, result: Any, state: State
+    module: nn.Module,
+    sample: Sample,
+    inputs: Sample,
+    result: Any,
+    state: State,
+    peeks: dict[str, str],
 ) -> FirstRun:
     changed_inputs = [
         name
@@ -84,7 +97,7 @@ def _finished(
             between=lambda: other_inputs(sample).call(module),
             again=lambda: named_outputs(sample.copy().call(module))[1],
         )
-    return FirstRun(result, changed, changed_inputs)
+    return FirstRun(result, changed, changed_inputs, peeks)
 
 
 def _message(mixed: Mixed) -> str:

@@ -30,6 +30,11 @@ _TOLERANCES = {
 }
 
 
+# Columns of a result may have scales of their own: coordinates in pixels beside scores. An axis of so few columns is
+# compared by column, with at least this part of the allowance of the whole result.
+_MOST_COLUMNS = 256
+_LEAST_SHARE = 1e-3
+
 # The few draws of roundings do not show the largest change of each element.
 _TIMES_ROUNDED = 16.0
 
@@ -60,6 +65,7 @@ class Difference:
     magnitude: float = 0.0
     top1: float | None = None
     wrong: str | None = None  # why the output fails the comparison; None if it passes
+    in_column: str | None = None  # why one of its columns seems to fail it, though the whole passes
 
     @property
     def relative(self) -> float:
@@ -134,6 +140,7 @@ def measure(
         with own_random_numbers(module):  # those that the model has drawn
             given = _run(runner, batch)
         differences = compare(names, expected, given, tolerance)
+        _judge_columns(module, batch.sample, expected, given, differences, tolerance)
         parity.batches.append({name: list(t.shape) for name, t in batch.sample.items()})
         parity.kinds.append(batch.kind)
         parity.outputs.append([list(tensor.shape) for tensor in expected])
@@ -222,6 +229,47 @@ def _is_sensitive(
     )
 
 
+def _judge_columns(
+    module: nn.Module,
+    sample: Sample,
+    expected: Sequence[torch.Tensor],
+    given: Sequence[torch.Tensor],
+    differences: Sequence[Difference],
+    tolerance: Tolerance,
+) -> None:
+    """A column that differs by more than its own scale allows is wrong, unless rounding does that to the model."""
+    if all(one.wrong or not one.in_column for one in differences):
+        return
+    try:
+        rounded = rounded_results(module, sample)
+    except Exception:
+        return
+    for at, (one, want, got) in enumerate(zip(differences, expected, given, strict=True)):
+        if one.wrong or not one.in_column:
+            continue
+        others = [result[at].cpu().double() for result in rounded]
+        want, got = want.cpu().double(), got.cpu().double()
+        if any(other.shape != want.shape for other in others):
+            continue
+        spread = torch.stack([(other - want).abs() for other in others]).amax(0)
+        beyond = (want - got).abs() > _of_columns(want, tolerance) + _TIMES_ROUNDED * spread
+        if bool(beyond.any()):
+            one.wrong = one.in_column
+
+
+def _of_columns(want: torch.Tensor, tolerance: Tolerance) -> torch.Tensor:
+    """What each element may differ by if it is compared with the elements of its column, along each axis but the
+    first that has few columns."""
+    largest = want.abs().nan_to_num(0.0, 0.0, 0.0)
+    whole = float(largest.max())
+    allowed = torch.full_like(largest, whole)
+    for axis in range(1, want.dim()):
+        if 1 < want.shape[axis] <= _MOST_COLUMNS:
+            others = [other for other in range(want.dim()) if other != axis]
+            allowed = torch.minimum(allowed, largest.amax(others, keepdim=True))
+    return tolerance.absolute + tolerance.relative * allowed.clamp(min=_LEAST_SHARE * whole)
+
+
 def _is_within(
     want: torch.Tensor, got: torch.Tensor, rounded: Sequence[torch.Tensor], tolerance: Tolerance
 ) -> bool:
@@ -306,6 +354,14 @@ def _floating(
             f"differs by {result.absolute:.3g} at {at}, {result.relative:.3g} of the largest element; "
             f"allowed {allowed:.3g}"
         )
+    elif not want.is_complex() and want.dim() > 1:
+        of_columns = _of_columns(want, tolerance)
+        if bool((apart > of_columns).any()):
+            at = [int(i) for i in torch.unravel_index((apart - of_columns).argmax(), apart.shape)]
+            result.in_column = (
+                f"differs by {float(apart[tuple(at)]):.3g} at {at}, where its column allows "
+                f"{float(of_columns[tuple(at)]):.3g} (the largest element of the whole is {result.magnitude:.3g})"
+            )
 
 
 def _top1(want: torch.Tensor, got: torch.Tensor, allowed: float) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -123,6 +124,10 @@ def prepare(
         prepared.assumptions.append(
             f"forward changes its input {name} in place; the caller of an artefact may not see it"
         )
+    prepared.assumptions += [
+        f"{Path(line).name} {words}: the artefact keeps what that led to for the sample"
+        for line, words in run.peeks.items()
+    ]
     return prepared
 
 

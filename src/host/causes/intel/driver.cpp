@@ -28,7 +28,8 @@ std::optional<Diagnosis> intel(const Facts& facts) {
         "no-render-node",
         fmt::format("no kernel driver serves the card {} at {}: there is no /dev/dri/renderD*",
                     facts.of("intel").front()->id, facts.of("intel").front()->bus),
-        "use a kernel that supports the card (6.12 or newer for Arc B): uname -r says which one runs",
+        "use a kernel that supports the card (6.12 or newer for Arc B): uname -r says which one "
+        "runs",
         kKernel};
   for (const DeviceNode& node : facts.nodes)
     if (node.path.starts_with("/dev/dri/render") && !node.readable)

@@ -1,5 +1,5 @@
-// Finds cards that the loaded driver of NVIDIA does not serve: those that it has given up, and those that it could
-// not start.
+// Finds cards that the loaded driver of NVIDIA does not serve: those that it has given up, and
+// those that it could not start.
 #include "host/causes/nvidia/unserved_card.h"
 
 #include <algorithm>
@@ -33,13 +33,15 @@ std::optional<Diagnosis> dropped(const Facts& facts) {
                                [&](const Gpu* gpu) { return is_dropped(facts, *gpu); });
   return Diagnosis{
       "card-dropped-by-driver",
-      fmt::format("the driver {} does not serve {} (compute capability {}): {} was NVIDIA's last driver for it",
+      fmt::format("the driver {} does not serve {} (compute capability {}): {} was NVIDIA's last "
+                  "driver for it",
                   facts.nvidia.module, (*card)->name.empty() ? (*card)->id : (*card)->name,
                   (*card)->capability, last),
       facts.wsl ? fmt::format("install NVIDIA's driver {} in Windows", last)
-                : fmt::format("install the {} {} and reboot (Ubuntu: apt install nvidia-driver-{}; others: "
-                              "https://www.nvidia.com/drivers)",
-                              in_container(facts) ? "host's driver" : "driver", last, last),
+                : fmt::format(
+                      "install the {} {} and reboot (Ubuntu: apt install nvidia-driver-{}; others: "
+                      "https://www.nvidia.com/drivers)",
+                      in_container(facts) ? "host's driver" : "driver", last, last),
       kKernel, all};
 }
 
@@ -52,8 +54,8 @@ bool is_blackwell(const Gpu& gpu) {
                      [&](std::string_view begin) { return id.starts_with(begin); });
 }
 
-// NVML gives each card that the driver has started a name. Containers may be given some cards only, and WSL has
-// no cards of its own.
+// NVML gives each card that the driver has started a name. Containers may be given some cards only,
+// and WSL has no cards of its own.
 std::optional<Diagnosis> not_started(const Facts& facts) {
   if (facts.nvidia.nvml != "ok" || facts.wsl || is_jetson(facts)) return std::nullopt;
   const auto cards = facts.of("nvidia");
@@ -65,16 +67,17 @@ std::optional<Diagnosis> not_started(const Facts& facts) {
   const bool all = std::all_of(cards.begin(), cards.end(), unknown);
   if (!all && in_container(facts)) return std::nullopt;
   const std::string series = facts.nvidia.module.substr(0, facts.nvidia.module.find('.'));
-  return Diagnosis{
-      "card-not-started",
-      fmt::format("the driver {} is bound to the card {} at {}, but could not start it: NVML does not list it",
-                  facts.nvidia.module, (*card)->id, (*card)->bus),
-      is_blackwell(**card)
-          ? fmt::format("this card needs NVIDIA's open kernel module: Ubuntu: apt install nvidia-driver-{}-open, "
-                        "then reboot; dmesg | grep NVRM says why if it stays so",
-                        series)
-          : "dmesg | grep NVRM says why",
-      kKernel, all};
+  return Diagnosis{"card-not-started",
+                   fmt::format("the driver {} is bound to the card {} at {}, but could not start "
+                               "it: NVML does not list it",
+                               facts.nvidia.module, (*card)->id, (*card)->bus),
+                   is_blackwell(**card)
+                       ? fmt::format("this card needs NVIDIA's open kernel module: Ubuntu: apt "
+                                     "install nvidia-driver-{}-open, "
+                                     "then reboot; dmesg | grep NVRM says why if it stays so",
+                                     series)
+                       : "dmesg | grep NVRM says why",
+                   kKernel, all};
 }
 
 const CauseRegistration kDropped(&dropped);

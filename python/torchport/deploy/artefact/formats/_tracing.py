@@ -111,6 +111,8 @@ class _Watch(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
+        if func == torch.Tensor.data.__get__:  # type: ignore[attr-defined]
+            return args[0].detach()  # the same memory, and the trace knows where it is from
         words = _READS.get(getattr(func, "__name__", ""))
         if words is not None:
             tensors = [value for value in args if isinstance(value, torch.Tensor)]
