@@ -101,7 +101,33 @@ class Globals(Net):
         return self.linear(made)
 
 
+class MovedElsewhere(Net):
+    """The line moves what it makes to a device that was noted when the model was made."""
+
+    def __init__(self):
+        super().__init__()
+        self.device = "cpu"
+
+    def forward(self, x):
+        start = torch.zeros(x.size(0), 4).to(self.device)
+        return self.linear(x) + start
+
+
+class MovedAndConverted(MovedElsewhere):
+    def forward(self, x):
+        start = torch.zeros(4).to(self.device, non_blocking=True).cpu().to(torch.float64)
+        return self.linear(x) + start
+
+
 CASES = {
+    MovedElsewhere: (
+        torch.ones(2, 4),
+        "start = torch.zeros(x.size(0), 4, device=x.device)",
+    ),
+    MovedAndConverted: (
+        torch.ones(2, 4),
+        "start = torch.zeros(4, device=x.device).to(torch.float64)",
+    ),
     Returned: (torch.ones(2, 4), "return torch.ones(n, device=self.linear.weight.device)"),
     Helper: (torch.ones(2, 4), ""),
     OtherForward: ({"batch": {"ids": torch.ones(2, 4)}}, "batch['ids'].device"),

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import re
 import textwrap
 from collections.abc import Iterator
 
+import torch
 from torch import nn
 
 from torchport._native.observing import frames_of_location
@@ -124,7 +126,50 @@ def on_device(line: Line | None, device: str) -> str:
     else:
         comma = ", " if call.args or call.keywords else ""
         changed = f"{line.expression[:-1].rstrip().rstrip(',')}{comma}device={device})"
-    return line.text[: line.column] + changed + line.text[end:]
+    rest = _without_moves(line.text[end:])
+    return "" if rest is None else line.text[: line.column] + changed + rest
+
+
+def _without_moves(rest: str) -> str | None:
+    """What follows a call, without the moves that would take its result elsewhere again: `.to(self.device)`,
+    `.cuda()`. None if a move does more than that."""
+    while found := _MOVE.match(rest):
+        close = _closing(rest, found.end() - 1)
+        if close is None:
+            return None
+        call = _call_in("x" + rest[: close + 1])
+        if call is None:
+            return None
+        kept = [value for value in _values_of(call) if _is_dtype(value)]
+        if found[1] == "to" and kept:  # .to(torch.half), or with a device before it
+            return rest if len(kept) == len(_values_of(call)) else None
+        rest = rest[close + 1 :]
+    return rest
+
+
+_MOVE = re.compile(r"\.(to|cuda|cpu)\(")
+
+
+def _closing(text: str, opening: int) -> int | None:
+    """Where the bracket is closed that is opened there."""
+    depth = 0
+    for at in range(opening, len(text)):
+        depth += (text[at] in "([{") - (text[at] in ")]}")
+        if depth == 0:
+            return at
+    return None
+
+
+def _values_of(call: ast.Call) -> list[ast.expr]:
+    flags = ("non_blocking", "copy")
+    return [*call.args, *(k.value for k in call.keywords if k.arg not in flags)]
+
+
+def _is_dtype(value: ast.expr) -> bool:
+    text = ast.unparse(value)
+    return text.endswith("dtype") or (
+        text.startswith("torch.") and isinstance(getattr(torch, text[6:], None), torch.dtype)
+    )
 
 
 def assignment_of(module: nn.Module, attribute: str) -> tuple[Line | None, str]:
