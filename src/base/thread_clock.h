@@ -9,11 +9,13 @@ namespace torchport::base {
 
 // A clock as std::chrono has them. Points in time of different threads cannot be compared.
 struct ThreadClock {
+  // NOLINTBEGIN(readability-identifier-naming): the standard's names
   using duration = std::chrono::nanoseconds;
   using rep = duration::rep;
   using period = duration::period;
   using time_point = std::chrono::time_point<ThreadClock>;
   static constexpr bool is_steady = true;
+  // NOLINTEND(readability-identifier-naming)
 
   static time_point now() {
     timespec time{};

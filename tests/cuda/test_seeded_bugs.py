@@ -164,7 +164,52 @@ def test_a_kernel_that_was_not_built_for_checks_is_named(tmp_path: Path) -> None
     subprocess.run(command, check=True, timeout=100)
     run = checked(tmp_path / "a")
     assert "torchport: the kernel k is not checked: build it again" in run.stderr
+    assert "torchport: kernels were not checked in 1 launch\n" in run.stderr
+    assert "nothing was found" not in run.stderr
     assert run.returncode == 0
+
+
+OUTSIDE_OF_FUNCTIONS = """
+namespace tiles { __shared__ int tile[64]; }
+static __shared__ float sums[2][32];
+__global__ void other(int *x) {
+  const int t = threadIdx.x;
+  tiles::tile[t] = t;
+  x[t] = tiles::tile[63 - t];
+}
+__global__ void unwritten(int *x) { x[threadIdx.x] = tiles::tile[threadIdx.x]; }
+__global__ void right(int *x) {
+  const int t = threadIdx.x;
+  tiles::tile[t] = t;
+  sums[t / 32][t % 32] = t;
+  __syncthreads();
+  x[t] = tiles::tile[63 - t] + int(sums[1 - t / 32][t % 32]);
+}
+int main(int argc, char **) {
+  int *x;
+  cudaMalloc(&x, 256);
+  if (argc == 1) {
+    other<<<1, 64>>>(x);
+    unwritten<<<1, 64>>>(x);
+  }
+  right<<<2, 64>>>(x);
+  cudaDeviceSynchronize();
+  cudaFree(x);
+}
+"""
+
+
+def test_shared_variables_outside_of_functions_are_checked(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(OUTSIDE_OF_FUNCTIONS)
+    command = [TORCHPORT, "nvcc", "--check-kernels", tmp_path / "a.cu", "-o", tmp_path / "a"]
+    subprocess.run(command, check=True, timeout=100)
+    run = checked(tmp_path / "a")
+    assert run.returncode == 1, run.stderr
+    assert re.search(r"race: \S*a\.cu:[67]: .* tile\[\d+\] \(shared, 256 bytes\)", run.stderr)
+    assert re.search(r"uninitialised shared memory: \S*a\.cu:9: .* tile\[", run.stderr)
+    assert "a.cu:1" not in run.stderr  # the last kernel is right
+    run = checked(tmp_path / "a", "right")
+    assert run.returncode == 0 and "in 1 launch: nothing was found" in run.stderr, run.stderr
 
 
 CACHED = """

@@ -160,7 +160,7 @@ int GlobList::decide(std::string_view path, bool is_directory) const {
   const std::vector<std::string> parts = parts_of(path);
   if (parts.empty() || globs_.empty()) return 0;
   std::size_t best = kNone;
-  const auto ask = [&](const ByText& by_text, std::string text) {
+  const auto ask = [&](const ByText& by_text, const std::string& text) {
     const auto found = by_text.find(text);
     if (found != by_text.end()) best = last_of(found->second, parts, is_directory, best);
   };
