@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from torchport._printable import printable
+
 
 @contextmanager
 def staged(path: str | os.PathLike[str]) -> Iterator[Path]:
@@ -57,7 +59,7 @@ def say(text: str) -> None:
         OutputError: The text was not written.
     """
     try:
-        print(text, flush=True)
+        print(printable(text), flush=True)
     except OSError as error:
         # Else Python writes what is left when it ends, and fails again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

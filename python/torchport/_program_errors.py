@@ -7,6 +7,8 @@ import traceback
 from importlib.util import find_spec
 from pathlib import Path
 
+from torchport._printable import printable
+
 FAILED = 1
 INTERNAL_ERROR = 3
 
@@ -26,7 +28,7 @@ def print_error(error: BaseException, what: str) -> int:
         lines = [f"the program ended itself with {error.code!r}\n"]
     else:
         lines = traceback.format_exception_only(error)
-    print("".join([*traceback.format_list(frames), *lines]), end="", file=sys.stderr)
+    print(printable("".join([*traceback.format_list(frames), *lines])), end="", file=sys.stderr)
     return FAILED
 
 

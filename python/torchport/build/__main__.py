@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from torchport._printable import complain
 from torchport.build._plan import BuildRefused, cmake_dir
 from torchport.build._target import check_target, project_requirements
 
@@ -35,7 +36,7 @@ def main(words: list[str] | None = None) -> int:
         ):
             print(note)
     except BuildRefused as refused:
-        print(refused, file=sys.stderr)
+        complain(refused)
         return 1
     return 0
 

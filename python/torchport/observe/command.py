@@ -16,6 +16,7 @@ from typing import Any
 
 from torchport import _device_kinds, _named, _runtimes
 from torchport._files import OutputError, say, write_text
+from torchport._printable import complain, printable
 
 _USAGE_ERROR = 2
 _INTERNAL_ERROR = 3
@@ -185,7 +186,7 @@ def _print_error(error: Exception) -> int:
         return _INTERNAL_ERROR
     print("torchport: the model was not verified because it raised an exception", file=sys.stderr)
     lines = [*traceback.format_list(of_program), *traceback.format_exception_only(error)]
-    print("".join(lines), end="", file=sys.stderr)
+    print(printable("".join(lines)), end="", file=sys.stderr)
     return 1
 
 
@@ -194,10 +195,10 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return _run(options)
     except (_WrongUse, _named.NotFound, OutputError) as error:
-        print(f"torchport verify: {error}", file=sys.stderr)
+        complain(f"torchport verify: {error}")
         return _USAGE_ERROR
     except _runtimes.UnsupportedTorch as error:
-        print(error, file=sys.stderr)
+        complain(error)
         return _USAGE_ERROR
     except KeyboardInterrupt:
         return _INTERRUPTED

@@ -1,9 +1,11 @@
 #include "runtime/infer/kept_parts.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <system_error>
@@ -37,6 +39,16 @@ void write_text(const std::string& path, const std::string& text) {
     return file.write(text.data(), text.size()).and_then([&] { return file.finish(); });
   });
   if (!written) throw std::runtime_error("cannot write " + path + ": " + written.error().message);
+}
+
+// The batches of a part, by the two numbers in its name: "00000000-00000012.safetensors".
+std::optional<std::pair<std::size_t, std::size_t>> range_of(const std::string& name) {
+  std::pair<std::size_t, std::size_t> range;
+  const char* const end = name.data() + name.size();
+  const auto first = std::from_chars(name.data(), end, range.first);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '-') return std::nullopt;
+  const auto last = std::from_chars(first.ptr + 1, end, range.second);
+  return last.ec == std::errc() ? std::optional(range) : std::nullopt;
 }
 
 struct stat status_of(const std::string& path) {
@@ -85,10 +97,9 @@ KeptParts::Found KeptParts::found() const {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder_, error)) {
     const std::string name = entry.path().filename().string();
-    std::size_t first = 0;
-    std::size_t last = 0;
-    if (name.ends_with(kPartSuffix) && std::sscanf(name.c_str(), "%zu-%zu", &first, &last) == 2)
-      files[first] = {last, entry.path().string()};
+    const auto range = range_of(name);
+    if (name.ends_with(kPartSuffix) && range)
+      files[range->first] = {range->second, entry.path().string()};
   }
   Found found;
   for (auto part = files.find(0); part != files.end(); part = files.find(found.batches)) {
@@ -100,8 +111,8 @@ KeptParts::Found KeptParts::found() const {
       const auto tensor = std::find_if(loaded.tensors.begin(), loaded.tensors.end(),
                                        [&](const NamedTensor& one) { return one.name == name; });
       if (tensor == loaded.tensors.end())
-        throw std::runtime_error(path + " does not have the output " + name +
-                                 ": give --fresh to begin again");
+        throw std::runtime_error(
+            fmt::format("{} does not have the output {}: give --fresh to begin again", path, name));
       outputs.push_back(tensor->tensor);
     }
     found.stretches.push_back(std::move(outputs));

@@ -153,6 +153,14 @@ LiteralRole role_in_declaration(const SemanticModel& model, Node call, std::stri
   return names_device(target.text()) ? LiteralRole::kDefault : LiteralRole::kOther;
 }
 
+// The role of a parameter's default.
+LiteralRole role_of_default(const SemanticModel& model, Node parameter) {
+  const std::string_view name = parameter.child(Field::kName).text();
+  return names_device(name) || is_used_as_device(model, name, syntax::function_of(parameter))
+             ? LiteralRole::kDefault
+             : LiteralRole::kOther;
+}
+
 LiteralRole role_in_call(const SemanticModel& model, Node call, std::string_view keyword,
                          Node value) {
   const Node function = syntax::callee(call);
@@ -280,12 +288,8 @@ LiteralRole raw_role(const SemanticModel& model, Node string) {
         if (!parent.parent().is(Kind::kCall)) return LiteralRole::kOther;
         return role_in_call(model, parent.parent(), {}, from);
       case Kind::kDefaultParameter:
-      case Kind::kTypedDefaultParameter: {
-        const std::string_view name = parent.child(Field::kName).text();
-        return names_device(name) || is_used_as_device(model, name, syntax::function_of(parent))
-                   ? LiteralRole::kDefault
-                   : LiteralRole::kOther;
-      }
+      case Kind::kTypedDefaultParameter:
+        return role_of_default(model, parent);
       case Kind::kAssignment:
         // A field of a data class: `device: str = "cuda"`.
         if (from.field() == Field::kRight && parent.child(Field::kFieldType) &&

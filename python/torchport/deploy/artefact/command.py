@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchport import _named as named
 from torchport._files import OutputError, say
+from torchport._printable import complain
 from torchport._program_errors import print_error
 from torchport._quantities import size
 from torchport._runtimes import UnsupportedTorch, require
@@ -37,15 +38,15 @@ def main(words: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except UnsupportedTorch as error:
-        print(error, file=sys.stderr)
+        complain(error)
         return 2
     except named.NotFound as error:
-        print(f"torchport export: {error}", file=sys.stderr)
+        complain(f"torchport export: {error}")
         return 2
     except ExportError as error:
         if _is_interrupt(error):
             return 130
-        print(f"torchport export: {error}", file=sys.stderr)
+        complain(f"torchport export: {error}")
         if not isinstance(error, NotVerified) and options.traceback and error.__cause__:
             traceback.print_exception(error.__cause__)
         return 1
@@ -56,7 +57,7 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         say(report(done))
     except OutputError as error:
-        print(f"torchport export: {error}", file=sys.stderr)
+        complain(f"torchport export: {error}")
         return 2
     return 0
 

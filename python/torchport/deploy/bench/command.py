@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from torchport import _named as named
 from torchport._files import OutputError, say, write_text
+from torchport._printable import complain
 from torchport._program_errors import is_of_program, print_error
 from torchport._runtimes import UnsupportedTorch, require
 
@@ -22,11 +23,11 @@ def main(words: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except UnsupportedTorch as error:
-        print(error, file=sys.stderr)
+        complain(error)
         return 2
     except BaseException as error:  # of the program, whatever it raises
         if isinstance(error, (ValueError, OutputError)) and not is_of_program(error):
-            print(f"torchport bench: {str(error).removeprefix('torchport: ')}", file=sys.stderr)
+            complain(f"torchport bench: {str(error).removeprefix('torchport: ')}")
             return 2
         return print_error(error, "nothing was measured: the program raised an exception")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from torchport._files import OutputError
+from torchport._printable import complain
 from torchport._runtimes import UnsupportedTorch, require
 from torchport.deploy.cluster import engines
 from torchport.deploy.cluster.engines._engine import ClusterError
@@ -30,10 +31,10 @@ def main(words: Sequence[str] | None = None) -> int:
         )
         return 130
     except UnsupportedTorch as error:
-        print(error, file=sys.stderr)
+        complain(error)
         return 2
     except (ClusterError, OutputError, OSError) as error:
-        print(f"torchport infer: {error}", file=sys.stderr)
+        complain(f"torchport infer: {error}")
         return 1
     return 0
 

@@ -131,13 +131,29 @@ bool is_own(const SemanticModel& model, Node object, Node function) {
   });
 }
 
+// Whether the function that calls another one with a model calls the model afterwards.
+bool calls_model_after(const SemanticModel& model, Node caller) {
+  const Node around = syntax::function_of(caller);
+  const auto calls = model.nodes(Kind::kCall, around ? around : model.tree().root());
+  const auto arguments = syntax::arguments(caller);
+  return std::any_of(calls.begin(), calls.end(), [&](Node call) {
+    return call.start() > caller.end() &&
+           std::any_of(arguments.begin(), arguments.end(), [&](const syntax::Argument& argument) {
+             return argument.value.is_any(Kind::kIdentifier, Kind::kAttribute) &&
+                    syntax::callee(call).text() == argument.value.text();
+           });
+  });
+}
+
 // Whether the program goes on with the model: a function that saves what it was given, and is not
-// only called once, or a loop that also calls the model.
+// only called once or is called before the model is, or a loop that also calls the model.
 bool goes_on(const SemanticModel& model, Node call, Node object, Node function) {
   if (is_save_function(function)) {
     const auto callers = callers_of(model, function);
     return !is_own(model, object, function) &&
-           (callers.empty() || std::any_of(callers.begin(), callers.end(), runs_in_loop));
+           (callers.empty() || std::any_of(callers.begin(), callers.end(), [&](Node caller) {
+              return runs_in_loop(caller) || calls_model_after(model, caller);
+            }));
   }
   for (Node up = call.parent(); up && !up.is(Kind::kFunction); up = up.parent()) {
     if (!up.is_any(Kind::kFor, Kind::kWhile)) continue;

@@ -75,6 +75,23 @@ bool stays_in_place(const SemanticModel& model, const ValueHistory& trace) {
   });
 }
 
+// Whether a whole model comes out of a file onto a device: torch.load(path,
+// map_location="cuda").eval(). Its class is not in the file; a model that moves its own inputs is
+// rare.
+bool is_loaded_elsewhere(const SemanticModel& model, Node origin) {
+  while (origin.is(Kind::kCall) && object_of(origin) && model.called(origin).empty() &&
+         (method_name(origin) == "eval" || method_name(origin) == "train"))
+    origin = syntax::unwrap(object_of(origin));
+  if (!origin.is(Kind::kCall)) return false;
+  const std::string& name = model.called(origin);
+  if (name != "torch.load" && name != "torch.jit.load") return false;
+  const Node place = syntax::argument(origin, 1, "map_location");
+  if (!place || place.is_any(Kind::kNone, Kind::kLambda, Kind::kDictionary)) return false;
+  const Value value = model.value(place);
+  return value.device_state != DeviceState::kCpu &&
+         !(value.is(Type::kString) && value.text == "cpu");
+}
+
 // Whether a move of the model comes before the call, or in another function.
 bool is_moved_before(const SemanticModel& model, const ValueHistory& trace, Node call) {
   const auto moves = module_moves(model, trace);
@@ -199,6 +216,11 @@ class Inputs {
     const Place place = module_place(model_, trace);
     history.moved = module && place == Place::kElsewhere && keeps_inputs(model_, trace) &&
                     is_moved_before(model_, trace, call);
+    const bool loaded = module && !trace.open && !trace.origins.empty() &&
+                        std::all_of(trace.origins.begin(), trace.origins.end(), [&](Node origin) {
+                          return is_loaded_elsewhere(model_, origin);
+                        });
+    history.moved = history.moved || (loaded && calls_on(model_, trace, "cpu").empty());
     history.gone = surely_moved(call);
     history.stays = place == Place::kCpu && has_state(model_, trace) &&
                     keeps_inputs(model_, trace) && stays_in_place(model_, trace);
@@ -302,7 +324,9 @@ class Inputs {
 
 void check(const PythonContext& context, Node, Reporter& reporter) {
   const SemanticModel& model = context.model;
-  if (context.is_test() || !model.imports_torch() || !moves_things(model)) return;
+  if (context.is_test() || !model.imports_torch() ||
+      (!moves_things(model) && model.named("map_location").empty()))
+    return;
   Inputs inputs(context, reporter);
   for (const Node call : model.nodes(Kind::kCall)) inputs.check(call);
   inputs.check_parts();
