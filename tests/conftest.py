@@ -30,7 +30,7 @@ class Torchport:
         self.env = {
             k: v
             for k, v in os.environ.items()
-            if k not in ("NO_COLOR", "FORCE_COLOR", "VIRTUAL_ENV")
+            if k not in ("NO_COLOR", "FORCE_COLOR", "VIRTUAL_ENV", "CONDA_PREFIX")
         }
         self.env["TORCHPORT_CACHE_DIR"] = str(folder.parent / "cache")
         self.env["TORCHPORT_STATE_DIR"] = str(folder.parent / "state")

@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/terminal.h"
 #include "source/project/discover.h"
+#include "source/project/required_torch.h"
 
 namespace torchport::cli {
 
@@ -54,6 +55,19 @@ std::unique_ptr<project::Cache> open_cache(const std::string& root) {
   if (!fs.make_directories(folder)) return nullptr;
   const project::CacheKey key = project::cache_key({fs.canonical(root).value_or(root)});
   return std::make_unique<project::Cache>(fmt::format("{}/{:016x}.sqlite", folder, key.low));
+}
+
+// Where nothing says which torch a project supports, fixes are written for the one that it runs with.
+void take_installed_torch(const base::FileSystem& fs, project::Config& config) {
+  for (const std::string& environment_of_user :
+       {environment("VIRTUAL_ENV"), environment("CONDA_PREFIX")}) {
+    const auto sites = project::site_packages(fs, environment_of_user, {});
+    if (const auto floor = project::installed_torch(fs, sites)) {
+      config.settings.min_torch = floor->version;
+      config.min_torch_from = floor->from;
+      return;
+    }
+  }
 }
 
 base::Result<void> override_settings(const SelectionOptions& options, project::Config& config) {
@@ -170,6 +184,7 @@ base::Result<SourceRun> start_source_run(const SelectionOptions& options, bool u
   run.config = std::move(*config);
   if (auto done = override_settings(options, run.config); !done)
     return tl::unexpected<base::Error>(done.error());
+  if (run.config.min_torch_from.empty()) take_installed_torch(fs, run.config);
   auto options_of_config = project::check_options(run.config);
   if (!options_of_config) {
     options_of_config.error().code = base::ErrorCode::kUsage;

@@ -173,4 +173,21 @@ std::optional<TorchFloor> required_torch(const base::FileSystem& fs, const std::
   return std::move(floor).lowest();
 }
 
+std::optional<TorchFloor> installed_torch(const base::FileSystem& fs,
+                                          const std::vector<std::string>& sites) {
+  constexpr std::string_view kBegin = "__version__ = '";
+  for (const std::string& site : sites) {
+    const auto text = fs.read(base::join_path(site, "torch/version.py"));
+    if (!text) continue;
+    const auto at = text->find(kBegin);
+    if (at == std::string::npos) continue;
+    const std::string_view rest = std::string_view(*text).substr(at + kBegin.size());
+    const std::string_view version = rest.substr(0, rest.find('\''));
+    if (const auto known = torch_version(version))
+      return TorchFloor{*known, fmt::format("torch {} is installed in {}; `min-torch` says otherwise",
+                                            version, site)};
+  }
+  return std::nullopt;
+}
+
 }  // namespace torchport::project

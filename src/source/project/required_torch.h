@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/file_system.h"
 #include "source/edit/settings.h"
@@ -20,5 +21,10 @@ struct TorchFloor {
 // optional extras, groups for developers and what a build needs require nothing. Nothing is run.
 [[nodiscard]] std::optional<TorchFloor> required_torch(const base::FileSystem& fs,
                                                        const std::string& root);
+
+// The torch of the first of these folders of installed packages that has one, by its version.py, which is only
+// read. For projects that require nothing: what they run with is the best guess. None without one.
+[[nodiscard]] std::optional<TorchFloor> installed_torch(const base::FileSystem& fs,
+                                                        const std::vector<std::string>& sites);
 
 }  // namespace torchport::project
