@@ -133,7 +133,13 @@ class Collected {
       parts_[i].push_back(std::move(outputs[i]));
     }
     ++batches_;
-    if (kept_ && kept_->is_due()) keep();
+    if (!kept_ || !kept_->is_due()) return;
+    try {
+      keep();
+    } catch (const std::runtime_error& error) {  // the run itself can go on
+      base::tell("torchport infer: results are not kept: {}\n", error.what());
+      kept_.reset();
+    }
   }
 
   // Keeps what has been done. Returns the folder; empty if nothing can be kept, or there is
@@ -261,8 +267,12 @@ int infer(const Options& options) {
   Progress progress;
   progress.before = collected.before();
   const auto ends_early = [&] {
-    if (const std::string folder = collected.keep(); !folder.empty())
-      base::tell("torchport infer: the same command goes on from {}\n", folder);
+    try {
+      if (const std::string folder = collected.keep(); !folder.empty())
+        base::tell("torchport infer: the same command goes on from {}\n", folder);
+    } catch (const std::runtime_error& error) {
+      base::tell("torchport infer: results are not kept: {}\n", error.what());
+    }
   };
   try {
     std::vector<c10::Device> devices;

@@ -269,6 +269,19 @@ def test_a_run_goes_on_where_it_was_ended(signals, artefacts, infer, start, tmp_
           {name: np.tile(once[name], (4000, *[1] * (once[name].ndim - 1))) for name in once})  # fmt: skip
 
 
+def test_a_run_goes_on_if_its_results_cannot_be_kept(artefacts, infer, tmp_path):
+    (tmp_path / "o.safetensors.parts").mkdir()
+    done = infer(artefacts / "program.pt2", artefacts / "x.npy", "-o", "o.safetensors", check=False)
+    assert done.returncode == 1 and "is no folder of parts" in done.stderr
+    (tmp_path / "o.safetensors.parts").rmdir()
+    no_folder = ["bash", "-c", 'trap "" XFSZ; ulimit -f 0; exec "$0" "$@"']
+    data = [artefacts / "x.npy"] * 3000
+    done = infer(artefacts / "program.pt2", *data, "-o", "o.safetensors", "--batch-size", 1,
+                 "--keep-every", 1, before=no_folder, check=False)  # fmt: skip
+    assert done.returncode == 1 and done.stderr.count("results are not kept") == 1, done.stderr
+    assert "o.safetensors: cannot write" in done.stderr
+
+
 def test_an_output_does_not_replace_what_is_read(artefacts, infer, tmp_path):
     for name in ("x.safetensors", "net.pt"):
         (tmp_path / name).write_bytes((artefacts / name).read_bytes())
