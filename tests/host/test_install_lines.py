@@ -83,7 +83,8 @@ def test_a_printed_line_installs_the_build_that_it_names(torchport, tmp_path, ca
         tool = "uv" if words[0] == "uv" else "pip"
         if tool == "uv" and not UV.exists():
             continue
-        requirement = next(word for word in words if word.startswith("torch=="))
+        # A line without a version takes the newest one, whatever that is.
+        requirement = next((word for word in words if word.startswith("torch==")), "torch==99.0")
         version, _, local = requirement.removeprefix("torch==").partition("+")
         backend = re.search(r"--torch-backend=(\S+)", line)
         index = re.search(rf"{PYTORCH}(\S+)", line)
