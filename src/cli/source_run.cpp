@@ -57,7 +57,8 @@ std::unique_ptr<project::Cache> open_cache(const std::string& root) {
   return std::make_unique<project::Cache>(fmt::format("{}/{:016x}.sqlite", folder, key.low));
 }
 
-// Where nothing says which torch a project supports, fixes are written for the one that it runs with.
+// Where nothing says which torch a project supports, fixes are written for the one that it runs
+// with.
 void take_installed_torch(const base::FileSystem& fs, project::Config& config) {
   for (const std::string& environment_of_user :
        {environment("VIRTUAL_ENV"), environment("CONDA_PREFIX")}) {

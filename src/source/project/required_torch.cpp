@@ -182,10 +182,13 @@ std::optional<TorchFloor> installed_torch(const base::FileSystem& fs,
     const auto at = text->find(kBegin);
     if (at == std::string::npos) continue;
     const std::string_view rest = std::string_view(*text).substr(at + kBegin.size());
-    const std::string_view version = rest.substr(0, rest.find('\''));
+    const auto end = rest.find('\'');
+    if (end == std::string_view::npos) continue;
+    const std::string_view version = rest.substr(0, end);
     if (const auto known = torch_version(version))
-      return TorchFloor{*known, fmt::format("torch {} is installed in {}; `min-torch` says otherwise",
-                                            version, site)};
+      return TorchFloor{
+          *known,
+          fmt::format("torch {} is installed in {}; `min-torch` says otherwise", version, site)};
   }
   return std::nullopt;
 }

@@ -22,8 +22,9 @@ struct TorchFloor {
 [[nodiscard]] std::optional<TorchFloor> required_torch(const base::FileSystem& fs,
                                                        const std::string& root);
 
-// The torch of the first of these folders of installed packages that has one, by its version.py, which is only
-// read. For projects that require nothing: what they run with is the best guess. None without one.
+// The torch of the first of these folders of installed packages that has one, by its version.py,
+// which is only read. For projects that require nothing: what they run with is the best guess. None
+// without one.
 [[nodiscard]] std::optional<TorchFloor> installed_torch(const base::FileSystem& fs,
                                                         const std::vector<std::string>& sites);
 
