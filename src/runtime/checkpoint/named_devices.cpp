@@ -22,12 +22,12 @@ void find_in_code(std::string_view code, std::set<std::string>& found) {
 }
 
 // "as_device": {"type": "cuda", "index": 0}
-void find_in_graph(std::string_view json, std::set<std::string>& found) {
+void find_in_graph(std::string_view graph, std::set<std::string>& found) {
   constexpr std::string_view kDevice = "\"as_device\": {\"type\": \"";
   constexpr std::string_view kIndex = "\", \"index\": ";
-  for (auto at = json.find(kDevice); at != std::string_view::npos;
-       at = json.find(kDevice, at + 1)) {
-    std::string_view rest = json.substr(at + kDevice.size());
+  for (auto at = graph.find(kDevice); at != std::string_view::npos;
+       at = graph.find(kDevice, at + 1)) {
+    std::string_view rest = graph.substr(at + kDevice.size());
     std::string device(quoted(rest));
     rest.remove_prefix(device.size());
     if (rest.starts_with(kIndex)) {
@@ -45,12 +45,12 @@ std::set<std::string> named_devices(const Archive& archive) {
   std::set<std::string> found;
   for (const Archive::Entry& entry : archive.entries()) {
     const std::string_view name = entry.name;
-    const bool code = name.find("/code/") != std::string_view::npos && name.ends_with(".py");
-    const bool graph = name.find("/models/") != std::string_view::npos && name.ends_with(".json");
-    if (!code && !graph) continue;
+    const bool is_code = name.find("/code/") != std::string_view::npos && name.ends_with(".py");
+    const bool is_graph = name.find("/models/") != std::string_view::npos && name.ends_with(".json");
+    if (!is_code && !is_graph) continue;
     const auto text = archive.read(entry, kMostText);
     if (!text) continue;
-    if (code)
+    if (is_code)
       find_in_code(*text, found);
     else
       find_in_graph(*text, found);
