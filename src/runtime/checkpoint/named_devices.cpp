@@ -46,7 +46,8 @@ std::set<std::string> named_devices(const Archive& archive) {
   for (const Archive::Entry& entry : archive.entries()) {
     const std::string_view name = entry.name;
     const bool is_code = name.find("/code/") != std::string_view::npos && name.ends_with(".py");
-    const bool is_graph = name.find("/models/") != std::string_view::npos && name.ends_with(".json");
+    const bool is_graph =
+        name.find("/models/") != std::string_view::npos && name.ends_with(".json");
     if (!is_code && !is_graph) continue;
     const auto text = archive.read(entry, kMostText);
     if (!text) continue;
