@@ -21,10 +21,6 @@ std::uint64_t number_of(const Block& block) {
   return place.x + std::uint64_t{grid.x} * (place.y + std::uint64_t{grid.y} * place.z);
 }
 
-}  // namespace
-
-namespace {
-
 struct FileVariable {
   const volatile void* (*where)() = nullptr;
   std::size_t bytes = 0;

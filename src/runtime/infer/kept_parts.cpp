@@ -60,10 +60,9 @@ struct stat status_of(const std::string& path) {
 
 }  // namespace
 
-std::string plan_of(const std::string& artefact, const std::vector<std::string>& files,
+std::string plan_of(const std::string& contract, const std::vector<std::string>& files,
                     std::int64_t batch_size) {
-  const auto bytes = static_cast<std::uint64_t>(status_of(artefact).st_size);
-  auto plan = nlohmann::json{{"artefact", content_hash(artefact, bytes)}, {"rows", batch_size}};
+  auto plan = nlohmann::json{{"contract", contract}, {"rows", batch_size}};
   plan["files"] = nlohmann::json::array();
   for (const std::string& file : files) {
     const struct stat status = status_of(file);

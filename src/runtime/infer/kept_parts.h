@@ -12,9 +12,10 @@
 
 namespace torchport::infer {
 
-// The run that parts belong to: the artefact's bytes, the inputs with their sizes and times, and
-// the rows of a call, as JSON. Throws std::runtime_error for a file that cannot be read.
-[[nodiscard]] std::string plan_of(const std::string& artefact,
+// The run that parts belong to: the artefact's contract, which has the hashes of its bytes, the
+// inputs with their sizes and times, and the rows of a call, as JSON. Throws std::runtime_error for
+// a file that cannot be read.
+[[nodiscard]] std::string plan_of(const std::string& contract,
                                   const std::vector<std::string>& files, std::int64_t batch_size);
 
 // The folder OUTPUT.parts: a file for each stretch of batches that is done, and the plan. It is

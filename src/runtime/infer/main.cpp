@@ -203,7 +203,7 @@ std::optional<KeptParts> kept_parts(const Options& options, const Contract& cont
     return std::nullopt;
   KeptParts::Settings settings;
   settings.output = options.output;
-  settings.plan = plan_of(options.artefact, options.files, options.batch_size);
+  settings.plan = plan_of(contract.json, options.files, options.batch_size);
   for (const TensorSpec& output : contract.outputs) settings.names.push_back(output.name);
   settings.every = std::chrono::seconds(options.keep_every);
   settings.fresh = options.fresh;

@@ -206,6 +206,14 @@ def _told(batch: Batch) -> str:
     return shapes if batch.given or batch.sized else f"{shapes} ({batch.kind})"
 
 
+def _rounded(module: nn.Module, sample: Sample) -> list[list[torch.Tensor]] | None:
+    """The model's results if its inputs and parameters are rounded otherwise; None if it fails then."""
+    try:
+        return rounded_results(module, sample)
+    except Exception:
+        return None
+
+
 def _is_sensitive(
     module: nn.Module,
     sample: Sample,
@@ -218,11 +226,8 @@ def _is_sensitive(
     its inputs and parameters are rounded otherwise."""
     if len(expected) != len(given) or not any(one.wrong for one in differences):
         return False
-    try:
-        rounded = rounded_results(module, sample)
-    except Exception:
-        return False
-    return all(
+    rounded = _rounded(module, sample)
+    return rounded is not None and all(
         _is_within(want.cpu(), got.cpu(), [result[at].cpu() for result in rounded], tolerance)
         for at, (want, got) in enumerate(zip(expected, given, strict=True))
         if differences[at].wrong
@@ -240,9 +245,8 @@ def _judge_columns(
     """A column that differs by more than its own scale allows is wrong, unless rounding does that to the model."""
     if all(one.wrong or not one.in_column for one in differences):
         return
-    try:
-        rounded = rounded_results(module, sample)
-    except Exception:
+    rounded = _rounded(module, sample)
+    if rounded is None:
         return
     for at, (one, want, got) in enumerate(zip(differences, expected, given, strict=True)):
         if one.wrong or not one.in_column:
