@@ -148,7 +148,7 @@ sanitized_tsan := thread-tests
 fuzz: apt-build apt-sanitize $(parser_stamp) $(preset_stamp) $(torch_stamp) ## fuzz for FUZZ_SECONDS (60), or with FUZZ_RUNS inputs a target
 	@[ -f build/asan/build.ninja ] || cmake --preset asan
 	@deps/progress.py cmake --build --preset fuzz -j $(JOBS)
-	@.ci/fuzz $(if $(FUZZ_RUNS),$(FUZZ_RUNS) runs,$(FUZZ_SECONDS))
+	@JOBS=$(JOBS) .ci/fuzz $(if $(FUZZ_RUNS),$(FUZZ_RUNS) runs,$(FUZZ_SECONDS))
 
 .PHONY: test-long
 test-long: build ## run the tests that take long and that others mostly cover: ways to compile, plans, recipes, four processes
