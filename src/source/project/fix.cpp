@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "source/project/each_file.h"
 #include "source/project/line_length.h"
@@ -90,6 +91,11 @@ FileFix fix_one(const base::FileSystem& fs, const std::string& path, const Check
         fmt::format(
             "a fix of {} broke the syntax, so nothing in this file was changed; please report it",
             fixed->reverted_by));
+  }
+  if (!fixed->withheld.empty()) {
+    refuse(ErrorCode::kUsage,
+           fmt::format("the fixes of {} were left out: with them {}; change these lines yourself",
+                       fmt::join(fixed->withheld, ", "), fixed->harm));
   }
   if (fixed->text == *source) return result;
   result.applied = std::move(fixed->applied);

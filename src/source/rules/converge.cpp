@@ -1,8 +1,11 @@
 #include "source/rules/converge.h"
 
+#include <algorithm>
+
 #include "source/edit/alignment.h"
 #include "source/edit/apply.h"
 #include "source/edit/long_lines.h"
+#include "source/rules/harm.h"
 #include "source/rules/unused.h"
 
 namespace torchport::rules {
@@ -16,9 +19,13 @@ struct Wanted {
   std::vector<std::string_view> codes;
 };
 
-Wanted wanted_fixes(const std::vector<Finding>& findings, Applicability tier) {
+using Codes = std::vector<std::string_view>;
+
+Wanted wanted_fixes(const std::vector<Finding>& findings, Applicability tier,
+                    const Codes& withheld = {}) {
   Wanted wanted;
   for (const Finding& finding : findings) {
+    if (std::find(withheld.begin(), withheld.end(), finding.rule->code) != withheld.end()) continue;
     for (const Fix& fix : finding.fix) {
       if (fix.applicability > tier || fix.applicability == Applicability::kDisplay ||
           fix.edits.empty())
@@ -74,26 +81,39 @@ void break_lines(std::string_view path, const std::string& source, const edit::S
   if (after) take(path, edit::broken_lines(source, **after, limit), deadline, result);
 }
 
-}  // namespace
+// How a file is fixed.
+struct Task {
+  std::string_view path;
+  const std::string& source;
+  const Selection& selection;
+  const edit::Settings& settings;
+  Applicability tier;
+  Deadline* deadline;
+  const flow::Summary* project;
+};
 
-base::Result<Converged> converge_python(std::string_view path, const std::string& source,
-                                        const Selection& selection, const edit::Settings& settings,
-                                        Applicability tier, Deadline* deadline,
-                                        const flow::Summary* project) {
+// The text without the syntax that a fix broke.
+Converged broken_by(const std::string& source, std::string_view code) {
+  Converged broken;
+  broken.text = source;
+  broken.reverted = true;
+  broken.reverted_by = code;
+  return broken;
+}
+
+// Fixes a text until nothing is left to fix, except by the rules of `withheld`.
+base::Result<Converged> converge(const Task& task, const TreePtr& original, const Codes& withheld) {
   Converged result;
-  result.text = source;
-  auto parsed = syntax::Tree::parse(source, parse_limits(path, deadline));
-  if (!parsed) return tl::unexpected<base::Error>(parsed.error());
-  if ((*parsed)->has_syntax_error()) return result;
-  const auto original = *parsed;
+  result.text = task.source;
+  TreePtr tree = original;
   while (result.passes < kMaxPasses) {
-    const SemanticModel model(*parsed);
-    const edit::DeviceSource devices(model, settings);
-    const PythonContext context{path, model, devices, settings, project};
-    auto findings = examine_python(context, selection, deadline);
-    if (deadline != nullptr && deadline->passed)
+    const SemanticModel model(tree);
+    const edit::DeviceSource devices(model, task.settings);
+    auto findings = examine_python({task.path, model, devices, task.settings, task.project},
+                                   task.selection, task.deadline);
+    if (task.deadline != nullptr && task.deadline->passed)
       return base::fail(base::ErrorCode::kBudget, "takes too long to fix, so it was not changed");
-    const Wanted wanted = wanted_fixes(findings, tier);
+    const Wanted wanted = wanted_fixes(findings, task.tier, withheld);
     const edit::Applied applied = wanted.fixes.empty()
                                       ? edit::Applied{}
                                       : edit::apply_fixes(result.text, wanted.fixes, devices);
@@ -101,23 +121,72 @@ base::Result<Converged> converge_python(std::string_view path, const std::string
       result.left = std::move(findings);
       break;
     }
-    parsed = syntax::Tree::parse(applied.text, parse_limits(path, deadline));
+    auto parsed = syntax::Tree::parse(applied.text, parse_limits(task.path, task.deadline));
     if (!parsed) return tl::unexpected<base::Error>(parsed.error());
-    if ((*parsed)->has_syntax_error()) {
-      Converged broken;
-      broken.text = source;
-      broken.reverted = true;
-      broken.reverted_by = wanted.codes[applied.used.front()];
-      return broken;
-    }
+    tree = std::move(*parsed);
+    if (tree->has_syntax_error()) return broken_by(task.source, wanted.codes[applied.used.front()]);
     count(result, wanted, applied);
     result.gives_device |= applied.gives_device;
     result.text = applied.text;
     ++result.passes;
   }
-  if (result.text != source) tidy(path, original, deadline, project, result);
-  if (result.text != source) align_lines(path, *original, deadline, result);
-  if (result.text != source) break_lines(path, source, settings, deadline, result);
+  return result;
+}
+
+std::optional<std::string> harm_in(const Task& task, const TreePtr& original,
+                                   const std::string& text) {
+  if (text == task.source) return std::nullopt;
+  const auto parsed = syntax::Tree::parse(text, parse_limits(task.path, task.deadline));
+  if (!parsed) return std::nullopt;
+  const SemanticModel before(original);
+  const SemanticModel after(*parsed);
+  const edit::DeviceSource devices_before(before, task.settings);
+  const edit::DeviceSource devices_after(after, task.settings);
+  return harm_of({task.path, before, devices_before, task.settings, task.project},
+                 {task.path, after, devices_after, task.settings, task.project}, task.tier,
+                 task.deadline);
+}
+
+// Fixes a text without the rule that does harm, or without any if no single one does it.
+base::Result<Converged> converge_without_harm(const Task& task, const TreePtr& original) {
+  auto all = converge(task, original, {});
+  if (!all || all->reverted) return all;
+  const auto harm = harm_in(task, original, all->text);
+  if (!harm) return all;
+  Converged none;
+  none.text = task.source;
+  none.harm = *harm;
+  for (const auto& [code, times] : all->applied) {
+    auto others = converge(task, original, {code});
+    if (!others) return others;
+    none.withheld.push_back(code);
+    if (others->reverted || harm_in(task, original, others->text)) continue;
+    others->withheld = {code};
+    others->harm = *harm;
+    return others;
+  }
+  return none;
+}
+
+}  // namespace
+
+base::Result<Converged> converge_python(std::string_view path, const std::string& source,
+                                        const Selection& selection, const edit::Settings& settings,
+                                        Applicability tier, Deadline* deadline,
+                                        const flow::Summary* project) {
+  const auto parsed = syntax::Tree::parse(source, parse_limits(path, deadline));
+  if (!parsed) return tl::unexpected<base::Error>(parsed.error());
+  if ((*parsed)->has_syntax_error()) {
+    Converged same;
+    same.text = source;
+    return same;
+  }
+  auto result =
+      converge_without_harm({path, source, selection, settings, tier, deadline, project}, *parsed);
+  if (!result || result->text == source) return result;
+  tidy(path, *parsed, deadline, project, *result);
+  if (result->text != source) align_lines(path, **parsed, deadline, *result);
+  if (result->text != source) break_lines(path, source, settings, deadline, *result);
   return result;
 }
 
