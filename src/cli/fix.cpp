@@ -1,6 +1,7 @@
 // Implements `torchport fix`.
 #include "source/project/fix.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "cli/held_signals.h"
 #include "cli/source_run.h"
 #include "cli/terminal.h"
+#include "source/project/journal.h"
 #include "source/project/undo.h"
 #include "source/report/report.h"
 #include "source/rules/registry.h"
@@ -36,6 +38,7 @@ struct FixCommand {
   bool unsafe_fixes = false;
   bool undo = false;
   bool allow_dirty = false;
+  bool skip_edited = false;
 };
 
 // Earlier versions kept a journal in the tree. One that lies there may be anybody's, so that it is
@@ -49,15 +52,56 @@ void tell_of_foreign_journal(const project::Config& config) {
         report::one_line(path));
 }
 
-int run_undo(const project::Config& config) {
-  const auto history = FixHistory::of_tree(config.root);
+// The history whose last run is the latest, and how many runs of this tree can be undone.
+struct LatestRun {
+  TreeHistory of;
+  std::vector<project::Journal> journal;  // at most one
+  std::size_t runs = 0;
+};
+
+LatestRun latest_run(const FixHistory& history) {
+  const base::FileSystem& fs = base::real_file_system();
+  LatestRun latest{history.related().front(), {}, 0};
+  std::int64_t newest = 0;
+  for (const TreeHistory& one : history.related()) {
+    const auto journals = project::journals_of(fs, one.state);
+    if (journals.empty()) continue;
+    if (is_within(one.tree, history.tree())) latest.runs += journals.size();
+    const std::int64_t written = fs.status(journals.back().path, false).mtime_ns;
+    if (!latest.journal.empty() && written <= newest) continue;
+    latest.of = one;
+    latest.journal = {journals.back()};
+    newest = written;
+  }
+  return latest;
+}
+
+// Whether a run of a tree around this one has changed files outside of it.
+bool reaches_further(const LatestRun& latest, const std::string& tree) {
+  if (latest.journal.empty() || is_within(latest.of.tree, tree)) return false;
+  const auto entries = project::read_journal(base::real_file_system(), latest.journal.front());
+  return entries && std::any_of(entries->begin(), entries->end(),
+                                [&](const auto& entry) { return !is_within(entry.path, tree); });
+}
+
+int run_undo(const project::Config& config, const FixCommand& command) {
+  const auto history = FixHistory::of_tree(tree_of(config.root, command.selection.paths));
   if (!history) {
     print_error(history.error());
     return kUsageError;
   }
   tell_of_foreign_journal(config);
+  const LatestRun latest = latest_run(*history);
+  if (reaches_further(latest, history->tree())) {
+    base::tell(
+        "torchport: the last fix here also changed files outside of {}; this restores all of "
+        "them:\n  torchport fix --undo {}\n",
+        report::one_line(history->tree()), report::one_line(latest.of.tree));
+    return kUsageError;
+  }
   const HeldSignals held;
-  auto undone = project::undo(base::real_file_system(), history->state(), kWritingThreads);
+  auto undone = project::undo(base::real_file_system(), latest.of.state, kWritingThreads,
+                              command.skip_edited);
   if (!undone) {
     print_error(undone.error());
     return kUsageError;
@@ -66,27 +110,32 @@ int run_undo(const project::Config& config) {
   for (const base::Error& note : undone->notes) print_error(note);
   fmt::print("Restored {}.\n", counted(undone->restored.size(), "file"));
   if (!undone->problems.empty())
-    fmt::print("{} could not be restored; once that is mended, `torchport fix --undo` goes on.\n",
-               counted(undone->problems.size(), "file"));
-  else if (undone->runs_left > 0)
+    fmt::print("{} could not be restored; once that is mended, `torchport fix --undo` goes on{}.\n",
+               counted(undone->problems.size(), "file"),
+               undone->edited > 0 ? ", or with --skip-edited, which leaves edited files as they are"
+                                  : "");
+  else if (latest.runs > 1)
     fmt::print("{} here can be undone, too: run it again.\n",
-               counted(undone->runs_left, "earlier fix", "earlier fixes"));
+               counted(latest.runs - 1, "earlier fix", "earlier fixes"));
   return undone->problems.empty() ? kClean : kFindings;
 }
 
-// Brings a run that was killed half way to its beginning. Returns whether files are other ones now.
+// Brings runs that were killed half way to their beginning. Returns whether files are other ones
+// now.
 base::Result<bool> roll_back(const FixHistory& history) {
   const HeldSignals held;
-  auto undone = project::recover(base::real_file_system(), history.state(), kWritingThreads);
-  if (!undone) return tl::unexpected<base::Error>(undone.error());
-  for (const base::Error& problem : undone->problems) print_error(problem);
-  for (const base::Error& note : undone->notes) print_error(note);
-  if (!undone->restored.empty())
+  std::size_t restored = 0;
+  for (const TreeHistory& one : history.related()) {
+    auto undone = project::recover(base::real_file_system(), one.state, kWritingThreads);
+    if (!undone) return tl::unexpected<base::Error>(undone.error());
+    for (const base::Error& problem : undone->problems) print_error(problem);
+    for (const base::Error& note : undone->notes) print_error(note);
+    restored += undone->restored.size();
+  }
+  if (restored > 0)
     base::tell("torchport: an earlier fix was stopped half way; its {} restored first\n",
-               undone->restored.size() == 1
-                   ? "file was"
-                   : fmt::format("{} files were", undone->restored.size()));
-  return !undone->restored.empty();
+               restored == 1 ? "file was" : fmt::format("{} files were", restored));
+  return restored > 0;
 }
 
 std::string table(const std::map<std::string, std::size_t>& counts) {
@@ -219,10 +268,10 @@ int run(const FixCommand& command) {
     return kUsageError;
   }
   base::FileSystem& fs = base::real_file_system();
-  if (command.undo) return run_undo(source->config);
+  if (command.undo) return run_undo(source->config, command);
   std::optional<FixHistory> history;
   if (!command.diff) {
-    auto mine = FixHistory::of_tree(source->config.root);
+    auto mine = FixHistory::of_tree(tree_of(source->config.root, command.selection.paths));
     if (!mine) {
       print_error(mine.error());
       return kUsageError;
@@ -295,7 +344,11 @@ void attach(CLI::App& app) {
   sub->add_flag("--unsafe-fixes", command->unsafe_fixes, "Also apply fixes that need a review");
   sub->add_flag("--allow-dirty", command->allow_dirty,
                 "Write even if the git tree has uncommitted changes");
-  sub->add_flag("--undo", command->undo, "Restore the files that the last fix changed");
+  CLI::Option* undo =
+      sub->add_flag("--undo", command->undo, "Restore the files that the last fix changed");
+  sub->add_flag("--skip-edited", command->skip_edited,
+                "With --undo: leave files that were edited since as they are")
+      ->needs(undo);
   sub->callback([command] { set_exit_code(run(*command)); });
 }
 

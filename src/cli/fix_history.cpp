@@ -23,6 +23,9 @@ namespace torchport::cli {
 
 namespace {
 
+// The file of a history that says which tree it is of.
+constexpr std::string_view kTreeFile = "tree";
+
 // The first folder that can be this user's own: a container may have none that outlives it.
 base::Result<std::string> history_folder() {
   if (const std::string state = base::state_folder(&environment); !state.empty()) {
@@ -36,6 +39,25 @@ base::Result<std::string> history_folder() {
 
 }  // namespace
 
+bool is_within(std::string_view path, std::string_view folder) {
+  return path == folder || folder == "/" ||
+         (path.starts_with(folder) && path.substr(folder.size()).starts_with('/'));
+}
+
+std::string tree_of(const std::string& root, const std::vector<std::string>& paths) {
+  const base::FileSystem& fs = base::real_file_system();
+  std::string tree = fs.canonical(root).value_or(root);
+  for (const std::string& path : paths) {
+    const std::string real = fs.canonical(path).value_or(path);
+    if (!real.starts_with('/')) continue;
+    while (!is_within(real, tree)) {
+      const std::string above(base::parent_path(tree));
+      tree = above.empty() ? "/" : above;
+    }
+  }
+  return tree;
+}
+
 base::Result<FixHistory> FixHistory::of_tree(const std::string& root) {
   const auto folder = history_folder();
   if (!folder) return tl::unexpected<base::Error>(folder.error());
@@ -43,7 +65,7 @@ base::Result<FixHistory> FixHistory::of_tree(const std::string& root) {
   const int lock = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (lock < 0)
     return base::fail(base::ErrorCode::kIo, std::generic_category().message(errno), path);
-  FixHistory history({}, lock);
+  FixHistory history(*folder, lock);
   for (bool told = false; ::flock(lock, LOCK_EX | LOCK_NB) != 0;) {
     if (errno != EWOULDBLOCK && errno != EINTR)
       return base::fail(base::ErrorCode::kIo, std::generic_category().message(errno), path);
@@ -53,15 +75,36 @@ base::Result<FixHistory> FixHistory::of_tree(const std::string& root) {
     if (interrupted())
       return base::fail(base::ErrorCode::kUsage, "interrupted; nothing was written");
   }
-  const std::string tree = base::real_file_system().canonical(root).value_or(root);
-  auto state = base::private_folder(base::join_path(*folder, project::digest(tree)));
+  base::FileSystem& fs = base::real_file_system();
+  history.own_.tree = fs.canonical(root).value_or(root);
+  auto state = base::private_folder(base::join_path(*folder, project::digest(history.own_.tree)));
   if (!state) return tl::unexpected<base::Error>(state.error());
-  history.state_ = std::move(*state);
+  history.own_.state = std::move(*state);
+  const std::string name = base::join_path(history.own_.state, kTreeFile);
+  if (fs.status(name, false).type == base::FileType::kMissing)
+    if (auto done = fs.write_atomic(name, history.own_.tree, 0600); !done)
+      return tl::unexpected<base::Error>(done.error());
   return history;
 }
 
+std::vector<TreeHistory> FixHistory::related() const {
+  const base::FileSystem& fs = base::real_file_system();
+  std::vector<TreeHistory> found{own_};
+  for (const base::DirectoryEntry& entry :
+       fs.list(folder_).value_or(std::vector<base::DirectoryEntry>{})) {
+    std::string state = base::join_path(folder_, entry.name);
+    if (entry.type != base::FileType::kDirectory || state == own_.state) continue;
+    auto tree = fs.read(base::join_path(state, kTreeFile));
+    if (tree && (is_within(*tree, own_.tree) || is_within(own_.tree, *tree)))
+      found.push_back({std::move(*tree), std::move(state)});
+  }
+  return found;
+}
+
 FixHistory::FixHistory(FixHistory&& other) noexcept
-    : state_(std::move(other.state_)), lock_(std::exchange(other.lock_, -1)) {}
+    : folder_(std::move(other.folder_)),
+      own_(std::move(other.own_)),
+      lock_(std::exchange(other.lock_, -1)) {}
 
 FixHistory::~FixHistory() {
   if (lock_ >= 0) ::close(lock_);

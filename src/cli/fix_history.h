@@ -2,10 +2,25 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
 namespace torchport::cli {
+
+// The tree whose history a run of these paths belongs to: the project's root, or the folder around
+// it that has all the paths, if some are outside of it.
+[[nodiscard]] std::string tree_of(const std::string& root, const std::vector<std::string>& paths);
+
+// Whether a path is a folder, or lies in it.
+[[nodiscard]] bool is_within(std::string_view path, std::string_view folder);
+
+// The folder with the journals of a tree.
+struct TreeHistory {
+  std::string tree;  // absolute, without links
+  std::string state;
+};
 
 // Holds the right to write: no other `fix` of this user does meanwhile.
 class FixHistory {
@@ -20,12 +35,18 @@ class FixHistory {
   ~FixHistory();
 
   // The folder of the journals of the tree.
-  [[nodiscard]] const std::string& state() const { return state_; }
+  [[nodiscard]] const std::string& state() const { return own_.state; }
+  // The tree, absolute and without links.
+  [[nodiscard]] const std::string& tree() const { return own_.tree; }
+  // This tree's history, and those of the trees that lie in it or around it: a file may have been
+  // fixed as a part of each.
+  [[nodiscard]] std::vector<TreeHistory> related() const;
 
  private:
-  FixHistory(std::string state, int lock) : state_(std::move(state)), lock_(lock) {}
+  FixHistory(std::string folder, int lock) : folder_(std::move(folder)), lock_(lock) {}
 
-  std::string state_;
+  std::string folder_;  // of all histories of this user
+  TreeHistory own_{};
   int lock_;
 };
 

@@ -187,7 +187,21 @@ void remove_partials(base::FileSystem& fs, const std::vector<JournalEntry>& entr
   }
 }
 
-base::Result<Undone> undo_run(base::FileSystem& fs, Journal journal, unsigned threads) {
+// Whether a problem is a file that has another content than the run gave it.
+constexpr std::string_view kEdited = "edited since the fix";
+
+// Makes notes of the problems that are files edited since.
+void pass_over_edited(Undone& undone) {
+  std::erase_if(undone.problems, [&](const base::Error& problem) {
+    if (!problem.message.starts_with(kEdited)) return false;
+    undone.notes.push_back(
+        {ErrorCode::kChanged, fmt::format("{}; it stays as it is", kEdited), problem.path, 0});
+    return true;
+  });
+}
+
+base::Result<Undone> undo_run(base::FileSystem& fs, Journal journal, unsigned threads,
+                              bool skip_edited = false) {
   const auto entries = read_journal(fs, journal);
   if (!entries) return tl::unexpected<base::Error>(entries.error());
   if (auto done = set_state(fs, journal, JournalState::kUndoing); !done)
@@ -199,10 +213,15 @@ base::Result<Undone> undo_run(base::FileSystem& fs, Journal journal, unsigned th
   for (const JournalEntry& entry : *entries) {
     const auto objection = [&entry](const std::string& now) -> std::optional<base::Error> {
       if (digest(now) == entry.after) return std::nullopt;
-      return base::Error{ErrorCode::kChanged, "edited since the fix, so it was not restored",
+      return base::Error{ErrorCode::kChanged, fmt::format("{}, so it was not restored", kEdited),
                          entry.path, 0};
     };
-    if (entry.created && fs.status(entry.path, false).type == base::FileType::kMissing) continue;
+    if (fs.status(entry.path, false).type == base::FileType::kMissing) {
+      if (!entry.created)
+        undone.notes.push_back(
+            {ErrorCode::kChanged, "was deleted since the fix; it stays away", entry.path, 0});
+      continue;
+    }
     if (auto why = unlike_left(fs, entry)) {
       undone.problems.push_back(std::move(*why));
       continue;
@@ -224,8 +243,12 @@ base::Result<Undone> undo_run(base::FileSystem& fs, Journal journal, unsigned th
   }
   Written written = replace_files(fs, replacements, threads);
   undone.restored = std::move(written.files);
-  undone.notes = std::move(written.notes);
+  undone.notes.insert(undone.notes.end(), written.notes.begin(), written.notes.end());
   undone.problems.insert(undone.problems.end(), written.problems.begin(), written.problems.end());
+  if (skip_edited) pass_over_edited(undone);
+  undone.edited = static_cast<std::size_t>(
+      std::count_if(undone.problems.begin(), undone.problems.end(),
+                    [](const auto& problem) { return problem.message.starts_with(kEdited); }));
   if (undone.problems.empty()) {
     for (std::string& file : created) {
       if (auto gone = fs.remove(file); !gone)
@@ -291,15 +314,14 @@ base::Result<Written> write_changes(base::FileSystem& fs, const std::string& sta
   return written;
 }
 
-base::Result<Undone> undo(base::FileSystem& fs, const std::string& state, unsigned threads) {
+base::Result<Undone> undo(base::FileSystem& fs, const std::string& state, unsigned threads,
+                          bool skip_edited) {
   const std::vector<Journal> journals = journals_of(fs, state);
   if (journals.empty())
     return base::fail(ErrorCode::kUsage,
                       "nothing to undo: `torchport fix` has changed no files here that are not "
                       "restored; name the path that was fixed: `torchport fix --undo PATH`");
-  auto undone = undo_run(fs, journals.back(), threads);
-  if (undone) undone->runs_left = journals_of(fs, state).size();
-  return undone;
+  return undo_run(fs, journals.back(), threads, skip_edited);
 }
 
 }  // namespace torchport::project

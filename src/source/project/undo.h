@@ -45,7 +45,7 @@ struct Undone {
   std::vector<std::string> restored;
   std::vector<base::Error> problems;  // files that were edited since the fix and stay as they are
   std::vector<base::Error> notes;     // what is worth to know of restored files
-  std::size_t runs_left = 0;          // earlier runs that can be undone
+  std::size_t edited = 0;             // of the problems, those that --skip-edited would pass over
 };
 
 // Brings every run that was killed half way, also an undo, to its beginning, and removes its
@@ -54,10 +54,11 @@ struct Undone {
                                            unsigned threads = 1);
 
 // Restores the files of the last run, removes those that it created, and forgets the run; the one
-// before is the last then. If a file could not be restored, the run stays, and so do the created
-// files. A link, or anything else than a regular file, is not written through. Fails with kUsage if
-// there is nothing to undo.
+// before is the last then. A file that is not there any more stays away. If a file could not be
+// restored, the run stays, and so do the created files; with `skip_edited` one that was edited since
+// is only a note, and stays as it is. A link, or anything else than a regular file, is not written
+// through. Fails with kUsage if there is nothing to undo.
 [[nodiscard]] base::Result<Undone> undo(base::FileSystem& fs, const std::string& state,
-                                        unsigned threads = 1);
+                                        unsigned threads = 1, bool skip_edited = false);
 
 }  // namespace torchport::project

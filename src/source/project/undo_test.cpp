@@ -122,7 +122,7 @@ TEST_CASE("a fix that is killed at any moment leaves whole files, and undo resto
     const auto last = undo(fs, ".torchport");
     REQUIRE(last.has_value());
     CHECK(last->problems.empty());
-    CHECK(last->runs_left == 0);
+    CHECK(journals_of(fs, ".torchport").empty());
     check_all_old(fs);
   }
 }
@@ -168,10 +168,33 @@ TEST_CASE("runs are undone one by one, the last first") {
   for (const std::size_t left : {2U, 1U, 0U}) {
     const auto undone = undo(fs, ".torchport");
     REQUIRE(undone.has_value());
-    CHECK(undone->runs_left == left);
+    CHECK(journals_of(fs, ".torchport").size() == left);
     CHECK(fs.read("a.py").value() == std::to_string(left));
   }
   CHECK(undo(fs, ".torchport").error().code == base::ErrorCode::kUsage);
+}
+
+TEST_CASE("a run whose files were deleted or edited since does not hide the runs before it") {
+  base::MemoryFileSystem fs;
+  for (const char* name : {"a.py", "b.py", "c.py"}) fs.add(name, "0");
+  REQUIRE(write_changes(fs, ".torchport", {{"a.py", "0", "1", 0644}}).has_value());
+  REQUIRE(write_changes(fs, ".torchport", {{"b.py", "0", "1", 0644}, {"c.py", "0", "1", 0644}})
+              .has_value());
+  REQUIRE(fs.remove("b.py").has_value());
+  REQUIRE(fs.write_atomic("c.py", "mine", 0644).has_value());
+  const auto stays = undo(fs, ".torchport");
+  REQUIRE(stays.has_value());
+  CHECK(stays->problems.size() == 1);
+  CHECK(stays->edited == 1);
+  CHECK(journals_of(fs, ".torchport").size() == 2);
+  const auto passed = undo(fs, ".torchport", 1, true);
+  REQUIRE(passed.has_value());
+  CHECK(passed->problems.empty());
+  CHECK(passed->notes.size() == 2);
+  CHECK(fs.read("c.py").value() == "mine");
+  CHECK(fs.status("b.py", false).type == base::FileType::kMissing);
+  REQUIRE(undo(fs, ".torchport").has_value());
+  CHECK(fs.read("a.py").value() == "0");
 }
 
 TEST_CASE("the journals of so many runs are kept") {
