@@ -111,7 +111,8 @@ def _runtime(torch: _runtimes.Torch) -> Iterator[Check]:
     environment = os.environ | {"TORCHPORT_VIRTUAL": "cuda:1"}
     from torchport import _startup
 
-    start = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
+    start = "import sys\nif sys.path[:1] == ['']: del sys.path[0]\n"  # the current folder
+    start += f"sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
     start += f"import {_startup.__name__}\n"
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", start + TRY],

@@ -36,7 +36,9 @@ bool is_package(const fs::path& folder) {
 
 // What Python prints for an expression over the module `name`; empty if it does not have it.
 std::string ask_python(std::string_view name) {
+  // The current folder may have a file importlib.py.
   const std::string code = fmt::format(
+      "import sys\nif sys.path[:1] == ['']: del sys.path[0]\n"
       "import importlib.util as u; s = u.find_spec('{}'); print(s.origin if s else '', end='')",
       name);
   const auto ended = base::run(

@@ -46,6 +46,27 @@ TASK = """class Task:
 
 print(tuple(Task(Embedder()).go().shape))
 """
+WITH_MEMORY = """def with_memory(self, device=None):
+    self.memory = torch.zeros(2).cuda()
+    return torch.nn.Module.cuda(self, device)
+
+
+"""
+USE = "net = Net(2, 2).cuda()\nprint(tuple((net(torch.ones(1, 2).cuda()) + net.memory).shape))\n"
+EXPORT = """class Export:
+    def to(self, fmt):
+        return "%s:%s" % (fmt, type(self).__name__)
+
+
+"""
+OWN_TO = """class Net(torch.nn.Linear):
+    def to(self, where):
+        self.where = where
+        return self
+
+
+"""
+USE_TO = "net = Net(2, 2).cuda()\nout = net(torch.ones(1, 2).cuda())\nassert not hasattr(net, 'where')\nprint(tuple(out.shape))\n"
 RUN = "\n\ndef run(net, x):\n    net = net.cuda()\n    return net(x.cuda())\n\n\nprint(tuple(run(Net(), torch.ones(1, 2)).shape))\n"
 PROGRAMS = {
     "a class without to, by an attribute": ({"main.py": HEAD + CLASS + TASK}, True),
@@ -56,6 +77,35 @@ PROGRAMS = {
     "a module with more in cuda than in to": ({"main.py": HEAD + MODULE + RUN}, False),
     "a module of another file": (
         {"main.py": "import torch\nfrom net import Net\n" + RUN, "net.py": HEAD + MODULE},
+        False,
+    ),
+    "a cuda that its class takes from a function": (
+        {"main.py": HEAD + WITH_MEMORY + "class Net(torch.nn.Linear):\n    cuda = with_memory\n\n\n" + USE},
+        False,
+    ),
+    "a cuda that is put into a class": (
+        {"main.py": HEAD + WITH_MEMORY + "class Net(torch.nn.Linear):\n    pass\n\n\nNet.cuda = with_memory\n" + USE},
+        False,
+    ),
+    "a cuda that setattr puts into a class of another file": (
+        {
+            "net.py": HEAD + "class Net(torch.nn.Linear):\n    pass\n",
+            "patch.py": HEAD + WITH_MEMORY + "def patch(kind):\n    setattr(kind, 'cuda', with_memory)\n",
+            "main.py": "import torch\nfrom net import Net\nfrom patch import patch\n\npatch(Net)\n" + USE,
+        },
+        False,
+    ),
+    "a to that is no move": ({"main.py": HEAD + OWN_TO + USE_TO}, False),
+    "a to of a mixin that is no move": (
+        {"main.py": HEAD + EXPORT + "class Net(Export, torch.nn.Linear):\n    pass\n\n\n" + USE_TO},
+        False,
+    ),
+    "a to of a mixin of another file": (
+        {
+            "export.py": EXPORT,
+            "main.py": "import torch\nfrom export import Export\n\n\nclass Net(Export, torch.nn.Linear):\n    pass\n\n\n"
+            + "def run(net):\n    net.cuda()\n    return net(torch.ones(1, 2).cuda())\n\n\nprint(tuple(run(Net(2, 2)).shape))\n",
+        },
         False,
     ),
 }  # fmt: skip

@@ -18,6 +18,14 @@ NAMES = (
     "ray",
     "sitecustomize",
     "enum",
+    "importlib",
+    "re",
+    "os",
+    "types",
+    "warnings",
+    "contextlib",
+    "pathlib",
+    "subprocess",
 )
 COMMANDS = (
     "verify --help",
@@ -26,6 +34,10 @@ COMMANDS = (
     "bench n.pt2",
     "infer --engine ray n.pt2",
     "infer n.pt2 x.npy",
+    "infer n.onnx",
+    "runtime list",
+    "doctor --self",
+    "devices",
     "inspect n.pt2",
     "doctor",
     "plan --help",
@@ -42,9 +54,10 @@ COMMANDS = (
 @pytest.fixture
 def folder(torchport) -> Path:
     for name in NAMES:
-        code = f"import pathlib; pathlib.Path(__file__).with_name('ran').write_text({name!r})\nraise SystemExit(9)\n"
+        code = f"open({str(torchport.folder / 'ran')!r}, 'w').write({name!r})\nraise SystemExit(9)\n"
         torchport.write(f"{name}.py", code)
     torchport.write("n.pt2", b"")
+    torchport.write("n.onnx", b"x")
     return torchport.folder
 
 

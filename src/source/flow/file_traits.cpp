@@ -4,6 +4,7 @@
 #include "source/flow/early_cuda.h"
 #include "source/flow/saved_files.h"
 #include "source/semantics/guards.h"
+#include "source/semantics/own_moves.h"
 
 namespace torchport::flow {
 
@@ -54,7 +55,8 @@ std::vector<std::string> caught_imports(const SemanticModel& model) {
 }  // namespace
 
 FileTraits file_traits_of(const SemanticModel& model) {
-  return {starts_cuda_on_import(model), caught_imports(model), saved_files(model)};
+  return {starts_cuda_on_import(model), semantics::patches_moves(model), caught_imports(model),
+          saved_files(model)};
 }
 
 }  // namespace torchport::flow

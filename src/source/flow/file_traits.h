@@ -11,6 +11,7 @@ namespace torchport::flow {
 
 struct FileTraits {
   bool starts_cuda = false;                 // when it is imported; see early_cuda.h
+  bool patches_moves = false;               // see semantics/own_moves.h
   std::vector<std::string> caught_imports;  // dotted names whose absence it handles
   std::vector<SavedFile> saved;
 };

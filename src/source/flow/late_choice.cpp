@@ -1,6 +1,7 @@
 // Finds the files that a program may run before one of its functions sets CUDA_VISIBLE_DEVICES, and
 // what leaves on the CPU what is not on CUDA, and whether a class has its own way to CUDA.
 #include <algorithm>
+#include <unordered_set>
 
 #include "source/flow/joined.h"
 
@@ -57,11 +58,22 @@ void Summary::Joined::find_cuda_or_cpu() {
   spread(edges, chooses_cuda_or_cpu);
 }
 
+// A class with a `to` counts if it may have a `cuda` from elsewhere: it inherits from something, or
+// something from it.
 void Summary::Joined::find_own_cuda_methods() {
-  own_cuda_method = std::any_of(files.begin(), files.end(), [](const FileOfProject& file) {
-    return std::any_of(file.facts.classes.begin(), file.facts.classes.end(), [&](const Class& one) {
-      return file.facts.function_named(one.name, ".cuda").has_value();
-    });
+  const auto last_of = [](std::string_view name) { return name.substr(name.rfind('.') + 1); };
+  std::unordered_set<std::string_view> inherited;
+  for (const FileOfProject& file : files)
+    for (const std::string_view base : file.facts.bases) inherited.insert(last_of(base));
+  own_cuda_method = std::any_of(files.begin(), files.end(), [&](const FileOfProject& file) {
+    const auto moves_itself = [&](const Class& one) {
+      if (file.facts.function_named(one.name, ".cuda")) return true;
+      const auto bases = FileFacts::part(file.facts.bases, one.bases);
+      return (!bases.empty() || inherited.contains(one.name)) &&
+             file.facts.function_named(one.name, ".to").has_value();
+    };
+    return file.facts.whole.patches_moves ||
+           std::any_of(file.facts.classes.begin(), file.facts.classes.end(), moves_itself);
   });
 }
 

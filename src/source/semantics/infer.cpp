@@ -143,7 +143,7 @@ Value SemanticModel::infer_anew(Node expression, int depth) const {
     case Kind::kBinaryOperator: {
       const Value left = infer(expression.child(Field::kLeft), depth + 1);
       const Value right = infer(expression.child(Field::kRight), depth + 1);
-      if (left.is(Type::kTensor) && !right.is(Type::kNumpy))
+      if (left.is(Type::kTensor))  // also with an array behind it
         result = left;
       else if (right.is(Type::kTensor) && !left.is(Type::kNumpy))
         result = right;

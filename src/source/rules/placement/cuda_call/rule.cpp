@@ -14,6 +14,7 @@
 #include "source/rules/tensors.h"
 #include "source/semantics/cuda_flags.h"
 #include "source/semantics/guards.h"
+#include "source/semantics/own_moves.h"
 
 namespace torchport::rules::cuda_call {
 
@@ -56,14 +57,20 @@ bool has_cuda_only(const semantics::ClassFacts& facts) {
   return !facts.is_module && facts.methods.contains("cuda") && !facts.methods.contains("to");
 }
 
-// The classes of the file that have a `cuda` of their own.
+// Whether a class of the file may do more in `cuda` than in `to`, or other things in `to`.
+bool moves_itself(const SemanticModel& model, const semantics::ClassFacts& facts) {
+  return semantics::has_method(model, facts, "cuda") || semantics::has_method(model, facts, "to");
+}
+
+// The classes of the file that move in their own way.
 struct OwnMethods {
-  explicit OwnMethods(const SemanticModel& model) {
+  explicit OwnMethods(const SemanticModel& model) : any(semantics::patches_moves(model)) {
     for (const Node node : model.nodes(Kind::kClass)) {
       const semantics::ClassFacts* facts = model.class_facts(node);
-      if (facts == nullptr || !facts->methods.contains("cuda")) continue;
-      any = true;
-      cuda_only |= has_cuda_only(*facts);
+      if (facts == nullptr) continue;
+      any |= facts->methods.contains("cuda") ||
+             (!facts->bases.empty() && semantics::has_method(model, *facts, "to"));
+      cuda_only |= facts->methods.contains("cuda") && has_cuda_only(*facts);
     }
   }
   bool any = false;
@@ -77,7 +84,9 @@ Applicability most_for(const PythonContext& context, Node object) {
   if (value.is(Type::kTensor)) return Applicability::kSafe;
   if (value.is(Type::kModule)) {
     if (const semantics::ClassFacts* facts = context.model.class_named(value.text))
-      return facts->methods.contains("cuda") ? Applicability::kUnsafe : Applicability::kSafe;
+      return moves_itself(context.model, *facts) || semantics::patches_moves(context.model)
+                 ? Applicability::kUnsafe
+                 : Applicability::kSafe;
     if (value.text.starts_with("torch.")) return Applicability::kSafe;
   }
   const auto& own = context.model.facts<OwnMethods>();
