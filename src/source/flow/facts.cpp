@@ -272,10 +272,13 @@ class Collector {
 }  // namespace
 
 bool sets_visible_devices(const SemanticModel& model) {
-  if (model.tree().source().find("CUDA_VISIBLE_DEVICES") == std::string::npos) return false;
-  for (const Kind kind : {Kind::kAssignment, Kind::kCall})
+  if (semantics::forks(model)) return true;
+  const std::string& source = model.tree().source();
+  const auto has = [&](std::string_view word) { return source.find(word) != std::string::npos; };
+  if (!has("environ") && !has("putenv") && !has("exec(")) return false;
+  for (const Kind kind : {Kind::kAssignment, Kind::kAugmentedAssignment, Kind::kCall})
     for (const Node node : model.nodes(kind))
-      if (semantics::sets_visible_devices(model, node) &&
+      if (semantics::may_set_visible_devices(model, node) &&
           (syntax::function_of(node) || semantics::in_main_block(node)))
         return true;
   return false;

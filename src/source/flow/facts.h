@@ -130,7 +130,8 @@ using Time = base::ThreadClock::time_point;
                                                      Time until = Time::max());
 
 // Whether a function of the file, or its block `if __name__ == "__main__":`, sets
-// CUDA_VISIBLE_DEVICES: it has to run before CUDA is asked for anything.
+// CUDA_VISIBLE_DEVICES or may set it, or the file forks: that has to come before CUDA is asked for
+// anything.
 [[nodiscard]] bool sets_visible_devices(const semantics::SemanticModel& model);
 
 // Whether the file's own code sets it when it is imported, after it has imported what may be

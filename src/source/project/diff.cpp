@@ -75,7 +75,9 @@ std::string patch_name(std::string_view path) {
       plain = false;
     }
   }
-  return plain ? text : "\"" + text + "\"";
+  if (!plain) return "\"" + text + "\"";
+  // `patch` takes a name with a space only if a tab ends it, as git writes it.
+  return text.find(' ') == std::string::npos ? text : text + "\t";
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "source/semantics/comparisons.h"
 
+#include <algorithm>
+
 #include "source/semantics/cuda_flags.h"
 
 namespace torchport::semantics {
@@ -42,6 +44,16 @@ bool excludes(Node values) {
   return false;
 }
 
+// Whether a list has nothing but names of CUDA devices.
+bool names_only_cuda(Node values) {
+  if (!values.is_any(Kind::kList, Kind::kTuple, Kind::kSet)) return false;
+  std::string text;
+  const auto parts = values.children();
+  return !parts.empty() && std::all_of(parts.begin(), parts.end(), [&](Node part) {
+    return syntax::string_value(part, text) && is_cuda_string(text);
+  });
+}
+
 CudaKnowledge compare(const SemanticModel& model, Node comparison, bool truth) {
   const auto parts = comparison.children();
   if (parts.size() != 3) return {};
@@ -71,6 +83,9 @@ CudaKnowledge compare(const SemanticModel& model, Node comparison, bool truth) {
     if ((equal || unequal) && model.qualified(side).ends_with("distributed.Backend.NCCL"))
       return cuda_known(equal == truth, comparison);
   }
+  // device in ("cuda", "cuda:0")
+  if ((op == "in" || op == "not in") && names_only_cuda(right))
+    return cuda_known((op == "in") == truth, comparison);
   const bool none = right.is(Kind::kNone);
   const std::string& name = model.qualified(left);
   if (none && (name == "torch.version.cuda")) return cuda_known(unequal == truth, comparison);

@@ -64,6 +64,14 @@ CudaKnowledge parameter_knowledge(const SemanticModel& model, Node call) {
   return {};
 }
 
+// The only part of a pattern: the string in `case "cuda":`.
+Node pattern_of(Node pattern) {
+  while (pattern && !pattern.is(Kind::kString) && pattern.first_child() &&
+         !pattern.first_child().next_sibling())
+    pattern = pattern.first_child();
+  return pattern;
+}
+
 // What an enclosing node implies for its child `from`.
 CudaKnowledge from_parent(const SemanticModel& model, Node parent, Node from) {
   switch (parent.kind()) {
@@ -103,6 +111,15 @@ CudaKnowledge from_parent(const SemanticModel& model, Node parent, Node from) {
       // Only CUDA raises it, whatever it is called.
       const std::string& name = model.qualified(parent.first_child());
       return name == "torch.cuda.OutOfMemoryError" || name == "torch.OutOfMemoryError"
+                 ? cuda_known(true, parent)
+                 : CudaKnowledge{};
+    }
+    case Kind::kCase: {  // case "cuda":
+      std::string pattern;
+      const Node first = parent.first_child();
+      const bool alone = from.is(Kind::kBlock) && first != from;
+      return alone && syntax::string_value(syntax::unwrap(pattern_of(first)), pattern) &&
+                     is_cuda_string(pattern)
                  ? cuda_known(true, parent)
                  : CudaKnowledge{};
     }

@@ -107,10 +107,39 @@ bool is_plain_test(const SemanticModel& model, Node condition, int depth = 0) {
          !bindings.front()->unpacked && is_plain_test(model, bindings.front()->value, depth + 1);
 }
 
+// `device if device.startswith("cuda") else "cpu"`: what is no CUDA device becomes the CPU.
+bool leaves_on_cpu(const SemanticModel& model, Node conditional) {
+  const auto parts = conditional.children();
+  if (parts.size() != 3) return false;
+  Node other = syntax::unwrap(parts[2]);
+  if (other.is(Kind::kCall) && model.called(other) == "torch.device")
+    other = syntax::positional(other, 0);
+  std::string text;
+  return syntax::string_value(other, text) && text == "cpu" &&
+         !parts[0].is_any(Kind::kString, Kind::kCall) &&
+         implied_by(model, parts[1], true).present && !other_kinds_are_near(conditional) &&
+         !is_plain_test(model, parts[1]);
+}
+
+// Whether a call is tried, and the program goes on where it fails: `try: x = x.cuda()`.
+bool is_tried(const SemanticModel& model, Node call) {
+  for (Node up = syntax::statement_of(call); up; up = up.parent()) {
+    if (up.is_any(Kind::kFunction, Kind::kModule)) return false;
+    const Node attempt = up.parent();
+    if (attempt.is(Kind::kTry) && attempt.first_child() == up)
+      return !handlers_leave(model, attempt);
+  }
+  return false;
+}
+
 struct OfFile {
   explicit OfFile(const SemanticModel& model) {
-    if (!model.imports_torch()) return;
-    found.keeps = names_float64(model) || moves_below_test(model);
+    // `from module import *` may bring torch.
+    if (!model.imports_torch() && model.scopes().wildcards().empty()) return;
+    const auto choices = model.nodes(Kind::kConditional);
+    found.keeps = names_float64(model) || moves_below_test(model) ||
+                  std::any_of(choices.begin(), choices.end(),
+                              [&](Node choice) { return leaves_on_cpu(model, choice); });
     for (const Node string : model.nodes(Kind::kString)) {
       if (string.text().find("cuda") == std::string_view::npos || !places(model, string) ||
           !is_only_with_cuda(model, string))
@@ -123,13 +152,21 @@ struct OfFile {
   }
 
   static bool moves_below_test(const SemanticModel& model) {
+    const auto moves = [&](Node call) {
+      return syntax::callee(call).is(Kind::kAttribute) && model.called(call).empty() &&
+             (is_only_with_cuda(model, call) ||
+              (syntax::callee(call).child(Field::kAttributeName).text() == "cuda" &&
+               is_tried(model, call)));
+    };
+    // A choice of its own says where `.to(device)` goes behind the question whether there is CUDA.
+    const auto moves_to = [&](Node call) {
+      return moves(call) && !asks_machine(model, knowledge_at(model, call).condition);
+    };
     const auto calls = model.calls_of("cuda");
+    const auto moved_to = model.calls_of("to");
     const auto attributes = model.nodes(Kind::kAttribute);
-    return std::any_of(calls.begin(), calls.end(),
-                       [&](Node call) {
-                         return syntax::callee(call).is(Kind::kAttribute) &&
-                                model.called(call).empty() && is_only_with_cuda(model, call);
-                       }) ||
+    return std::any_of(calls.begin(), calls.end(), moves) ||
+           std::any_of(moved_to.begin(), moved_to.end(), moves_to) ||
            std::any_of(attributes.begin(), attributes.end(), [&](Node attribute) {
              return is_cuda_type(model, attribute) && is_only_with_cuda(model, attribute);
            });

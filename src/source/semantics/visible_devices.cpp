@@ -14,7 +14,82 @@ bool names_visible_devices(Node node) {
   return syntax::string_value(node, text) && text == kVisibleDevices;
 }
 
+// Whether a key is, or may be, the variable's name.
+bool may_name_visible_devices(const SemanticModel& model, Node key) {
+  const auto text = model.constant_string(key);
+  return !text || *text == kVisibleDevices;
+}
+
+// Whether what `update` or `|=` takes may have the variable.
+bool may_hold_visible_devices(const SemanticModel& model, Node given) {
+  given = syntax::unwrap(given);
+  if (!given) return false;
+  if (!given.is(Kind::kDictionary)) return true;
+  const auto parts = given.children();
+  return std::any_of(parts.begin(), parts.end(), [&](Node part) {
+    return !part.is(Kind::kPair) || may_name_visible_devices(model, part.child(Field::kKey));
+  });
+}
+
+struct Forks {
+  explicit Forks(const SemanticModel& model) {
+    static constexpr std::array<std::string_view, 4> kModules{
+        "multiprocessing.", "torch.multiprocessing.", "concurrent.futures.", "os."};
+    static constexpr std::array<std::string_view, 6> kStarts{
+        "Process", "Pool", "ProcessPoolExecutor", "fork", "forkpty", "get_context"};
+    bool starts = false;
+    bool otherwise = false;
+    std::string method;
+    for (const Node call : model.nodes(Kind::kCall)) {
+      const std::string_view name = model.called(call);
+      const auto dot = name.rfind('.');
+      if (dot == std::string_view::npos) continue;
+      const std::string_view last = name.substr(dot + 1);
+      if (!base::one_of(kModules, name.substr(0, name.find('.') + 1)) &&
+          !name.starts_with("torch.multiprocessing.") && !name.starts_with("concurrent.futures."))
+        continue;
+      if (last == "set_start_method" || last == "get_context") {
+        const bool known = syntax::string_value(syntax::argument(call, 0, "method"), method);
+        otherwise |= known && method != "fork";
+        starts |= last == "get_context";
+        continue;
+      }
+      starts |= base::one_of(kStarts, last);
+    }
+    any = starts && !otherwise;
+  }
+  bool any = false;
+};
+
 }  // namespace
+
+bool may_set_visible_devices(const SemanticModel& model, Node node) {
+  if (node.is(Kind::kAssignment)) {
+    const Node left = node.child(Field::kLeft);
+    if (!left.is(Kind::kSubscript)) return false;
+    const std::string& object = model.qualified(left.child(Field::kValue));
+    return object == "os.environb" ||
+           (object == "os.environ" &&
+            may_name_visible_devices(model, left.child(Field::kSubscriptPart)));
+  }
+  if (node.is(Kind::kAugmentedAssignment))
+    return model.qualified(node.child(Field::kLeft)) == "os.environ" &&
+           may_hold_visible_devices(model, node.child(Field::kRight));
+  const std::string& name = model.called(node);
+  if (name == "os.environ.setdefault" || name == "os.putenv" || name == "os.environ.__setitem__")
+    return may_name_visible_devices(model, syntax::positional(node, 0));
+  if (syntax::callee(node).text() == "exec") {  // of what may be anything
+    const auto code = model.constant_string(syntax::positional(node, 0));
+    return !code || code->find("environ") != std::string::npos;
+  }
+  return name == "os.environ.update" &&
+         (syntax::keyword(node, kVisibleDevices) ||
+          may_hold_visible_devices(model, syntax::positional(node, 0)));
+}
+
+bool forks(const SemanticModel& model) {
+  return model.facts<Forks>().any;
+}
 
 bool sets_visible_devices(const SemanticModel& model, Node node) {
   if (node.is(Kind::kAssignment)) {

@@ -153,15 +153,28 @@ class LocalName {
   }
 
  private:
-  // `images, labels = batch` for a batch of a loop.
-  [[nodiscard]] bool is_taken_from_data(const Binding& binding) const {
-    if (!binding.value.is_any(Kind::kIdentifier, Kind::kSubscript)) return false;
-    const Node source =
-        binding.value.is(Kind::kSubscript) ? binding.value.child(Field::kValue) : binding.value;
+  // `images, labels = batch` for a batch of a loop, `x = batch["x"].float()`: nothing has moved it.
+  [[nodiscard]] bool is_taken_from_data(const Binding& binding, int depth = 0) const {
+    constexpr int kMostSteps = 8;
+    Node source = syntax::unwrap(binding.value);
+    for (int step = 0; step < kMostSteps && source; ++step) {
+      if (source.is(Kind::kSubscript))
+        source = source.child(Field::kValue);
+      else if (source.is(Kind::kCall) && method_name(source).ends_with("Variable"))
+        source = syntax::positional(source, 0);
+      else if (source.is(Kind::kCall) && semantics::keeps_device(method_name(source)))
+        source = object_of(source);
+      else
+        break;
+      source = syntax::unwrap(source);
+    }
     if (!source.is(Kind::kIdentifier)) return false;
     const auto from = model_.scopes().reaching(source.text(), source);
-    return std::any_of(from.begin(), from.end(),
-                       [](const Binding* other) { return other->kind == BindingKind::kFor; });
+    return std::any_of(from.begin(), from.end(), [&](const Binding* other) {
+      return other->kind == BindingKind::kFor ||
+             (other->kind == BindingKind::kAssign && other != &binding && depth < kMostSteps &&
+              is_taken_from_data(*other, depth + 1));
+    });
   }
 
   const SemanticModel& model_;

@@ -15,6 +15,7 @@
 #include "source/semantics/cuda_flags.h"
 #include "source/semantics/guards.h"
 #include "source/semantics/own_moves.h"
+#include "source/semantics/visible_devices.h"
 
 namespace torchport::rules::cuda_call {
 
@@ -29,11 +30,22 @@ constexpr RuleInfo kInfo{
     .void_with_cuda = true,
 };
 
+// Whether a name is imported from what may be a module of the project: `from weights import W`.
+bool is_of_project(const SemanticModel& model, Node name) {
+  if (!name.is(Kind::kIdentifier)) return false;
+  const auto bindings = model.scopes().reaching(name.text(), name);
+  if (bindings.size() != 1 || bindings.front()->kind != semantics::BindingKind::kImport)
+    return false;
+  const Node import = syntax::statement_of(bindings.front()->value);
+  return import.is(Kind::kImportFrom) && semantics::may_be_of_project(import);
+}
+
 // Whether the object is of another library, or of a class of this file that is not a module and has
 // a `cuda` of its own.
 bool is_foreign(const SemanticModel& model, Node object) {
   const std::string& name = model.qualified(object);
-  if (!name.empty()) return !name.starts_with("torch.") || name == "torch.cuda";
+  if (!name.empty() && !is_of_project(model, object))
+    return !name.starts_with("torch.") || name == "torch.cuda";
   const Value value = model.value(object);
   if (value.is(Type::kNumpy) || value.is(Type::kString) || value.is(Type::kNumber)) return true;
   if (!value.is(Type::kForeign)) return false;
@@ -99,8 +111,10 @@ Applicability most_for(const PythonContext& context, Node object) {
 // Whether a factory call such as torch.zeros(...).cuda() can create its tensor on the device.
 // Random numbers cannot: another generator would draw them.
 bool is_plain_factory(const SemanticModel& model, Node object) {
-  if (!object.is(Kind::kCall) || syntax::keyword(object, "device") || syntax::has_splat(object))
-    return false;
+  // A leaf stays on the CPU where its copy goes to the device, and `out` is where it is.
+  for (const std::string_view keyword : {"device", "requires_grad", "out"})
+    if (syntax::keyword(object, keyword)) return false;
+  if (!object.is(Kind::kCall) || syntax::has_splat(object)) return false;
   const std::string& name = model.called(object);
   for (const std::string_view plain :
        {"torch.zeros", "torch.ones", "torch.empty", "torch.full", "torch.arange", "torch.eye",
