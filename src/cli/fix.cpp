@@ -110,10 +110,10 @@ int run_undo(const project::Config& config, const FixCommand& command) {
   for (const base::Error& note : undone->notes) print_error(note);
   fmt::print("Restored {}.\n", counted(undone->restored.size(), "file"));
   if (!undone->problems.empty())
-    fmt::print("{} could not be restored; once that is mended, `torchport fix --undo` goes on{}.\n",
-               counted(undone->problems.size(), "file"),
-               undone->edited > 0 ? ", or with --skip-edited, which leaves edited files as they are"
-                                  : "");
+    fmt::print(
+        "{} could not be restored; once that is mended, `torchport fix --undo` goes on{}.\n",
+        counted(undone->problems.size(), "file"),
+        undone->edited > 0 ? ", or with --skip-edited, which leaves edited files as they are" : "");
   else if (latest.runs > 1)
     fmt::print("{} here can be undone, too: run it again.\n",
                counted(latest.runs - 1, "earlier fix", "earlier fixes"));

@@ -42,6 +42,9 @@ bool may_be_device(const semantics::Value& value) {
 // Whether a value is a device that was chosen by looking for an accelerator.
 bool follows_accelerator(const semantics::SemanticModel& model, Node value) {
   if (!value) return false;
+  // Where the program chooses the current device, "cuda:0" is another one than `.cuda()` takes.
+  if (value.text().find("cuda:") != std::string_view::npos && !model.calls_of("set_device").empty())
+    return false;
   return asks_for_accelerator(value.text()) ||
          model.value(value).device_state == DeviceState::kCuda;
 }

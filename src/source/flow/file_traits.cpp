@@ -1,5 +1,7 @@
 #include "source/flow/file_traits.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "source/flow/early_cuda.h"
 #include "source/flow/saved_files.h"
@@ -52,11 +54,17 @@ std::vector<std::string> caught_imports(const SemanticModel& model) {
   return names;
 }
 
+bool scripts(const SemanticModel& model) {
+  const auto calls = model.calls_of("script");
+  return std::any_of(calls.begin(), calls.end(),
+                     [&](Node call) { return model.called(call) == "torch.jit.script"; });
+}
+
 }  // namespace
 
 FileTraits file_traits_of(const SemanticModel& model) {
-  return {starts_cuda_on_import(model), semantics::patches_moves(model), caught_imports(model),
-          saved_files(model)};
+  return {starts_cuda_on_import(model), semantics::patches_moves(model), scripts(model),
+          caught_imports(model), saved_files(model)};
 }
 
 }  // namespace torchport::flow

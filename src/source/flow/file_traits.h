@@ -12,6 +12,7 @@ namespace torchport::flow {
 struct FileTraits {
   bool starts_cuda = false;                 // when it is imported; see early_cuda.h
   bool patches_moves = false;               // see semantics/own_moves.h
+  bool scripts = false;                     // it gives something to TorchScript
   std::vector<std::string> caught_imports;  // dotted names whose absence it handles
   std::vector<SavedFile> saved;
 };

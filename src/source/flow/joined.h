@@ -121,6 +121,7 @@ struct Summary::Joined {
   std::vector<char> keeps_cuda_or_cpu;    // for each file: it, or a file of its program, does
   std::vector<char> chooses_cuda_or_cpu;  // (semantics::CudaOrCpu)
   bool own_cuda_method = false;           // of any class
+  bool scripts = false;                   // any file
   // For each file; see file_conditions.cpp.
   std::vector<char> with_care;
   Edges careless_imports;           // by imports that the importer cannot do without

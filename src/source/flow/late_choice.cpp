@@ -65,6 +65,8 @@ void Summary::Joined::find_own_cuda_methods() {
   std::unordered_set<std::string_view> inherited;
   for (const FileOfProject& file : files)
     for (const std::string_view base : file.facts.bases) inherited.insert(last_of(base));
+  scripts = std::any_of(files.begin(), files.end(),
+                        [](const FileOfProject& file) { return file.facts.whole.scripts; });
   own_cuda_method = std::any_of(files.begin(), files.end(), [&](const FileOfProject& file) {
     const auto moves_itself = [&](const Class& one) {
       if (file.facts.function_named(one.name, ".cuda")) return true;
@@ -75,6 +77,10 @@ void Summary::Joined::find_own_cuda_methods() {
     return file.facts.whole.patches_moves ||
            std::any_of(file.facts.classes.begin(), file.facts.classes.end(), moves_itself);
   });
+}
+
+bool Summary::scripts_code() const {
+  return joined_->scripts;
 }
 
 bool Summary::has_own_cuda_method() const {

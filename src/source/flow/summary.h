@@ -89,6 +89,8 @@ class Summary {
   [[nodiscard]] semantics::CudaOrCpu cuda_or_cpu(std::string_view path) const;
   // Whether a class of the project has a method `cuda` of its own, which `.to()` would pass by.
   [[nodiscard]] bool has_own_cuda_method() const;
+  // Whether some file gives code to TorchScript, which may be that of another file.
+  [[nodiscard]] bool scripts_code() const;
   // Which files are parts of packages, as the imports of all files show.
   [[nodiscard]] Packages packages() const;
   // The folders in which nearly all files are CUDA kernels, or test and measure them; no folder in

@@ -169,6 +169,7 @@ class Unpacker {
     FileTraits& traits = facts_.whole;
     traits.starts_cuda = in_.flag();
     traits.patches_moves = in_.flag();
+    traits.scripts = in_.flag();
     in_.list([&] { traits.caught_imports.emplace_back(in_.text()); });
     in_.list([&] {
       const std::string_view name = in_.text();

@@ -55,9 +55,9 @@ struct Undone {
 
 // Restores the files of the last run, removes those that it created, and forgets the run; the one
 // before is the last then. A file that is not there any more stays away. If a file could not be
-// restored, the run stays, and so do the created files; with `skip_edited` one that was edited since
-// is only a note, and stays as it is. A link, or anything else than a regular file, is not written
-// through. Fails with kUsage if there is nothing to undo.
+// restored, the run stays, and so do the created files; with `skip_edited` one that was edited
+// since is only a note, and stays as it is. A link, or anything else than a regular file, is not
+// written through. Fails with kUsage if there is nothing to undo.
 [[nodiscard]] base::Result<Undone> undo(base::FileSystem& fs, const std::string& state,
                                         unsigned threads = 1, bool skip_edited = false);
 

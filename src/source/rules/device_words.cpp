@@ -11,8 +11,10 @@ namespace torchport::rules {
 
 namespace {
 
-constexpr auto kWords =
-    std::to_array<std::string_view>({"torch", "cuda", "CUDA", "nccl", "pin_memory"});
+// The last ones are of files that say for others when CUDA may be asked for, and what `to` does.
+constexpr auto kWords = std::to_array<std::string_view>(
+    {"torch", "cuda", "CUDA", "nccl", "pin_memory", "multiprocessing", "ProcessPool", "os.fork",
+     "environ", "def to("});
 constexpr std::size_t kWindow = 4;  // the length of the shortest word
 constexpr std::size_t kBits = 12;   // of the table's index
 

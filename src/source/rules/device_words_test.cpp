@@ -1,5 +1,6 @@
 #include "source/rules/device_words.h"
 
+#include <array>
 #include <random>
 #include <string>
 
@@ -8,8 +9,12 @@
 namespace torchport::rules {
 namespace {
 
+constexpr auto kWords = std::to_array<std::string_view>(
+    {"torch", "cuda", "CUDA", "nccl", "pin_memory", "multiprocessing", "ProcessPool", "os.fork",
+     "environ", "def to("});
+
 bool naive(std::string_view text) {
-  for (const std::string_view word : {"torch", "cuda", "CUDA", "nccl", "pin_memory"})
+  for (const std::string_view word : kWords)
     if (text.find(word) != std::string_view::npos) return true;
   return false;
 }
@@ -18,7 +23,7 @@ TEST_CASE("words at each place of a text") {
   CHECK(!speaks_of_devices(""));
   CHECK(!speaks_of_devices("cud"));
   CHECK(!speaks_of_devices("pin_memor"));
-  for (const std::string_view word : {"torch", "cuda", "CUDA", "nccl", "pin_memory"}) {
+  for (const std::string_view word : kWords) {
     for (std::size_t before = 0; before < 9; ++before) {
       for (std::size_t after = 0; after < 4; ++after) {
         const std::string text =

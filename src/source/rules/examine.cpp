@@ -202,7 +202,14 @@ std::vector<Finding> examine_python(const PythonContext& context, const Selectio
         const bool exchanged =
             fix.needs.module_device &&
             runs_collectives(context.model, syntax::node_at(tree, finding.span.start));
-        if (exchanged || (visible_late && fix.asks_early))
+        const bool compiled =
+            context.project != nullptr && context.project->scripts_code() &&
+            syntax::function_of(syntax::node_at(tree, finding.span.start)) &&
+            std::any_of(fix.edits.begin(), fix.edits.end(), [&](const Edit& edit) {
+              return base::contains_word(edit.text, context.devices.variable()) ||
+                     edit::asks_for_accelerator(edit.text);
+            });
+        if (exchanged || compiled || (visible_late && fix.asks_early))
           fix.applicability = std::max(fix.applicability, Applicability::kUnsafe);
       }
     }

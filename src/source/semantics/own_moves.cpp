@@ -31,8 +31,8 @@ struct Patches {
       const Node target = assignment.child(Field::kLeft);
       const bool of_body = target.is(Kind::kIdentifier) && is_move(target.text()) &&
                            model.scopes().scope_node(target).is(Kind::kClass);
-      any |= of_body || (target.is(Kind::kAttribute) &&
-                         is_move(target.child(Field::kAttributeName).text()));
+      any |= of_body ||
+             (target.is(Kind::kAttribute) && is_move(target.child(Field::kAttributeName).text()));
     }
     std::string name;
     for (const Node call : model.calls_of("setattr"))

@@ -1,5 +1,5 @@
-// Finds classes that move in their own way: with a `cuda` or a `to` that is not torch's. Where there
-// is one, `.cuda()` and `.to(device)` may do different things.
+// Finds classes that move in their own way: with a `cuda` or a `to` that is not torch's. Where
+// there is one, `.cuda()` and `.to(device)` may do different things.
 #pragma once
 
 #include "source/semantics/semantic_model.h"

@@ -9,8 +9,8 @@ namespace torchport::semantics {
 // os.environ.setdefault(..., x), os.environ.update(...), os.putenv(..., x).
 [[nodiscard]] bool sets_visible_devices(const SemanticModel& model, syntax::Node node);
 
-// Whether a statement or a call may set it: also by a key that the file does not show, `os.environ[k]
-// = x`, `os.environ.update(settings)`.
+// Whether a statement or a call may set it: also by a key that the file does not show,
+// `os.environ[k] = x`, `os.environ.update(settings)`.
 [[nodiscard]] bool may_set_visible_devices(const SemanticModel& model, syntax::Node node);
 
 // Whether a file starts processes by fork, as multiprocessing does unless it is told otherwise. A

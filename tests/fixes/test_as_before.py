@@ -1,0 +1,107 @@
+"""Programs print the same on virtual CUDA before and after safe fixes, also where another device, an earlier question
+for CUDA, or a compiler would show; and no safe fix puts tensors that met on two devices of another kind."""
+
+from __future__ import annotations
+
+import pytest
+
+CHILD = """import torch
+
+
+def work(queue):
+    queue.put(torch.full((2,), 2.0).cuda().sum().item())
+"""
+PARENT = """import {module} as mp
+from child import work
+
+if __name__ == "__main__":
+    queue = mp.{queue}()
+    process = mp.{start}(target=work, args=(queue,))
+    process.start()
+    print(queue.get())
+    process.join()
+"""
+NET = "import torch\n\n\ndef make():\n    return torch.nn.Linear(2, 2).cuda()\n"
+
+
+def chooses(line: str, head: str = "") -> dict[str, str]:
+    """A program whose main function sets CUDA_VISIBLE_DEVICES by this line."""
+    main = f"import os\n\nimport torch\nfrom net import make\n{head}\n\ndef main():\n    {line}\n    print(make().weight.device, torch.cuda.device_count())\n\n\nif __name__ == '__main__':\n    main()\n"
+    return {"main.py": main, "net.py": NET, "settings.json": '{"CUDA_VISIBLE_DEVICES": "1"}'}
+
+
+PROGRAMS: dict[str, dict[str, str]] = {
+    "a child by fork": {
+        "main.py": PARENT.format(module="multiprocessing", queue="SimpleQueue", start="Process"),
+        "child.py": CHILD,
+    },
+    "a child by torch's fork": {
+        "main.py": PARENT.format(module="torch.multiprocessing", queue="get_context('fork').SimpleQueue", start="get_context('fork').Process"),
+        "child.py": CHILD,
+    },
+    "a pool of futures": {
+        "main.py": "from concurrent.futures import ProcessPoolExecutor as Workers\nfrom work import double\n\nif __name__ == '__main__':\n    with Workers(1) as workers:\n        print(list(workers.map(double, [1.0, 2.0])))\n",
+        "work.py": "import torch\n\n\ndef double(x):\n    return (torch.tensor(x).cuda() * 2).item()\n",
+    },
+    "another current device": {
+        "main.py": "import torch\n\nDEVICE = 'cuda:0'\n\n\ndef place(x):\n    return x.to(DEVICE)\n\n\ntorch.cuda.set_device(1)\nx = torch.zeros(3).cuda()\nprint(x.device, place(x).device)\n",
+    },
+    "a leaf": {
+        "main.py": "import torch\n\nw = torch.zeros(3, requires_grad=True).cuda()\nprint(w.is_leaf, w.device)\n",
+    },
+    "a buffer for the result": {
+        "main.py": "import torch\n\nbuffer = torch.empty(2)\nx = torch.ones(2, out=buffer).cuda()\nprint(x.device, buffer.tolist())\n",
+    },
+    "code for TorchScript of another file": {
+        "main.py": "import torch\nfrom block import Block\n\nblock = torch.jit.script(Block().cuda())\nprint(block(torch.ones(1, 2).cuda()).device)\n",
+        "block.py": "import torch\nfrom torch import nn\n\n\nclass Block(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.layer = nn.Linear(2, 2)\n\n    def forward(self, x):\n        return self.layer(x) + torch.zeros(1, 2).cuda()\n",
+    },
+    "a key in a name": chooses("os.environ[KEY] = '1'", "\nKEY = 'CUDA_' + 'VISIBLE_DEVICES'\n"),
+    "a key of a loop": chooses("for k, v in dict(CUDA_VISIBLE_DEVICES='1').items(): os.environ[k] = v"),
+    "a joined dictionary": chooses("os.environ |= {'CUDA_VISIBLE_DEVICES': '1'}"),
+    "settings from a file": chooses("import json; os.environ.update(json.load(open('settings.json')))"),
+    "bytes": chooses("os.environb[b'CUDA_VISIBLE_DEVICES'] = b'1'"),
+    "code from a text": chooses("exec(open('more.txt').read())") | {"more.txt": "os.environ['CUDA_VISIBLE_DEVICES'] = '1'"},
+}  # fmt: skip
+HALVES = {
+    "startswith": "if args.device.startswith('cuda'):\n    x = x.to(args.device)\n",
+    "contains": "if 'cuda' in args.device:\n    x = x.to(args.device)\n",
+    "one of": "if args.device in ('cuda', 'cuda:0'):\n    x = x.cuda()\n",
+    "type": "if torch.device(args.device).type == 'cuda':\n    x = x.to(args.device)\n",
+    "elif": "if args.device == 'cpu':\n    pass\nelif args.device == 'cuda':\n    x = x.to(args.device)\n",
+    "choice": "place = args.device if args.device.startswith('cuda') and torch.cuda.is_available() else 'cpu'\nx = x.to(place)\n",
+    "match": "match args.device:\n    case 'cuda':\n        x = x.cuda()\n    case _:\n        pass\n",
+    "try": "try:\n    x = x.cuda()\nexcept (AssertionError, RuntimeError):\n    pass\n",
+}
+HALF = """import argparse
+
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--device", default="cuda")
+args = parser.parse_args()
+net = torch.nn.Linear(2, 2).to(args.device)
+x = torch.ones(1, 2)
+{half}print(tuple(net(x).shape))
+"""
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_program_on_cuda_stays(torchport, name: str) -> None:
+    for path, text in PROGRAMS[name].items():
+        torchport.write(path, text)
+    before = torchport("run", "-q", "--devices", "cuda:2", "main.py")
+    assert before.returncode == 0, before.stderr
+    fix = torchport("fix", "-q")
+    assert fix.returncode in (0, 1), fix.stderr
+    after = torchport("run", "-q", "--devices", "cuda:2", "main.py")
+    assert (after.returncode, after.stdout) == (0, before.stdout), after.stderr
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_a_half_that_knows_cuda_only(torchport, half: str) -> None:
+    torchport.write("main.py", HALF.format(half=HALVES[half]))
+    torchport("fix", "-q")
+    for devices in ("cuda:1", "none", "mps:1", "xpu:1"):
+        run = torchport("run", "-q", "--devices", devices, "main.py")
+        assert (run.returncode, run.stdout) == (0, "(1, 2)\n"), (devices, run.stderr)
