@@ -1,4 +1,5 @@
 // Implements `torchport prove`: shows that the ported program is the same program.
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "cli/python.h"
 #include "cli/terminal.h"
 #include "runtime/device/spec.h"
+#include "runtime/proof/alignment.h"
 #include "runtime/proof/output.h"
 #include "runtime/proof/program.h"
 #include "runtime/proof/trace.h"
@@ -205,29 +207,59 @@ bool same_program(const ProveOptions& options, const ProvedRun& a, const ProvedR
   return same_files(options, a, b) && same;
 }
 
-// Compares the runs on another device: the same operators within the tolerance of their types or,
-// if the device has other operators (no gradient scaling on the CPU), the same output.
-bool same_results(const ProveOptions& options, const ProvedRun& a, const ProvedRun& b) {
-  if (!same_status(a, b)) return false;
-  double tolerance = proof::tolerance_of("Float[");
-  if (both_traced(a, b)) {
-    const proof::Comparison compared = proof::compare_within_tolerance(*a.trace, *b.trace);
-    if (!compared.differing) {
-      fmt::print("    {} operators, {}\n", compared.calls,
-                 compared.equal_bits
-                     ? std::string("equal bit by bit")
-                     : fmt::format("means within {:.2g} of each other", compared.deviation));
-    } else {
-      // From there on operators or types differ, so the output decides.
-      tolerance = std::max(a.trace->coarsest_tolerance(), b.trace->coarsest_tolerance());
-      fmt::print(
-          "    the operators differ from number {} on ({}, {}), so the outputs are compared, "
-          "within {:.2g}\n",
-          *compared.differing + 1, name_at(a, *compared.differing), name_at(b, *compared.differing),
-          tolerance);
-    }
+// What a comparison of runs on two devices says.
+enum class Elsewhere : std::uint8_t { kSame, kDifferent, kUnknown };
+
+void print_alignment(const proof::Alignment& found) {
+  fmt::print("    {} operators, {}", found.compared,
+             found.equal_bits ? std::string("equal bit by bit")
+                              : fmt::format("means within {:.2g} of each other", found.deviation));
+  if (found.renamed > 0) fmt::print("; {} are another operator there", found.renamed);
+  if (found.passed > 0)
+    fmt::print("; {} steps of optimizers have no pair, and what follows agrees", found.passed);
+  fmt::print("\n");
+}
+
+// Compares what the runs printed, which is not enough if that has no numbers.
+Elsewhere compare_printed(const ProveOptions& options, const ProvedRun& a, const ProvedRun& b,
+                          double tolerance) {
+  if (!same_output(options, a, b, tolerance)) return Elsewhere::kDifferent;
+  if (proof::numbers_in(chosen_lines(options, a.result.output)) > 0) return Elsewhere::kSame;
+  fmt::print(
+      "    what is compared of the outputs has no number, so that this shows nothing: let "
+      "the program print its results\n");
+  return Elsewhere::kUnknown;
+}
+
+// Compares the runs on another device: results within the tolerance of their types or, where they
+// part, the same output.
+Elsewhere compare_elsewhere(const ProveOptions& options, const ProvedRun& a, const ProvedRun& b) {
+  if (!same_status(a, b)) return Elsewhere::kDifferent;
+  if (!options.files.empty())
+    fmt::print("    files are not compared here: what another device writes has other bytes\n");
+  if (!both_traced(a, b)) return compare_printed(options, a, b, proof::tolerance_of("Float["));
+  const proof::Alignment found = proof::align(*a.trace, *b.trace);
+  if (found.compared == 0 && !found.parting) {
+    fmt::print("    there are no operators to compare\n");
+    return Elsewhere::kUnknown;
   }
-  return same_output(options, a, b, tolerance);
+  double tolerance = proof::tolerance_of("Float[");
+  if (!found.parting) {
+    print_alignment(found);
+    return same_output(options, a, b, tolerance) ? Elsewhere::kSame : Elsewhere::kDifferent;
+  }
+  tolerance = std::max(a.trace->coarsest_tolerance(), b.trace->coarsest_tolerance());
+  fmt::print(
+      "    the results differ from operator {} on ({}, {}), so the outputs are compared, within "
+      "{:.2g}\n",
+      found.parting->first + 1, name_at(a, found.parting->first), name_at(b, found.parting->second),
+      tolerance);
+  return compare_printed(options, a, b, tolerance);
+}
+
+// Whether a run has computed anything.
+bool has_computed(const ProvedRun& subject) {
+  return subject.trace && !subject.trace->calls().empty();
 }
 
 void announce(const char* who, const std::string& devices, const ProvedRun& subject) {
@@ -251,7 +283,16 @@ int prove(const ProveOptions& options) {
   if (!fixed) return fail(fixed.error());
   announce("fixed", options.devices, *fixed);
   const bool same = same_program(options, *original, *fixed);
-  bool everywhere = true;
+  if (original->result.status != 0 && !has_computed(*original) && !has_computed(*fixed)) {
+    fmt::print("\nnothing is proved: both programs ended before their first operator\n");
+    return kFindings;
+  }
+  if (!options.lines.empty() && chosen_lines(options, original->result.output).empty())
+    return fail({base::ErrorCode::kUsage,
+                 fmt::format("--lines {}: the original prints no such line", options.lines),
+                 {},
+                 0});
+  std::vector<Elsewhere> elsewhere;
   // Several devices split batches and a single one does not, so the run on another device is
   // compared with a run on one.
   const auto spec = device::parse_spec(options.devices);
@@ -269,11 +310,21 @@ int prove(const ProveOptions& options) {
         run_one(*workplace, options, options.fixed, devices, fmt::format("elsewhere{}", i));
     if (!other) return fail(other.error());
     announce("fixed", devices, *other);
-    everywhere &= same_results(options, alone ? *alone : *original, *other);
+    elsewhere.push_back(compare_elsewhere(options, alone ? *alone : *original, *other));
   }
   fmt::print("\nall runs drew the CPU's random numbers, from seed {}\n", options.seed);
-  fmt::print("\n{}, {}\n", same ? "same program" : "NOT the same program",
-             everywhere ? "same results elsewhere" : "NOT the same results elsewhere");
+  const auto any = [&](Elsewhere word) {
+    return std::find(elsewhere.begin(), elsewhere.end(), word) != elsewhere.end();
+  };
+  std::string_view words = "same results elsewhere";
+  if (any(Elsewhere::kDifferent))
+    words = "NOT the same results elsewhere";
+  else if (any(Elsewhere::kUnknown))
+    words = "the results elsewhere are not known";
+  else if (elsewhere.empty())
+    words = "compared nowhere else";
+  fmt::print("\n{}, {}\n", same ? "same program" : "NOT the same program", words);
+  const bool everywhere = !any(Elsewhere::kDifferent) && !any(Elsewhere::kUnknown);
   return same && everywhere ? kClean : kFindings;
 }
 
@@ -311,7 +362,8 @@ void attach(CLI::App& app) {
                 "Run the scripts in their own folders, not in copies of them");
   sub->footer(
       "Arguments of the scripts come after `--`. All runs draw the CPU's random numbers.\n"
-      "Exit codes: 0 the same program on CUDA and the same results elsewhere; 1 not the same.");
+      "Exit codes: 0 the same program on CUDA and the same results elsewhere; 1 not the same, or "
+      "not known.");
   sub->callback([options] { set_exit_code(prove(*options)); });
 }
 

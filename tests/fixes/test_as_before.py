@@ -98,6 +98,16 @@ def test_the_program_on_cuda_stays(torchport, name: str) -> None:
     assert (after.returncode, after.stdout) == (0, before.stdout), after.stderr
 
 
+def test_a_setting_named_cuda_is_no_method(torchport) -> None:
+    torchport.write(
+        "main.py",
+        "import argparse\n\nimport torch\n\n\nclass Config:\n    cuda = True\n\n    def __init__(self, cuda):\n        self.cuda = cuda\n\n\n"
+        "args = argparse.Namespace()\nargs.cuda = True\nnet = torch.nn.Linear(2, 2).cuda()\n",
+    )
+    torchport("fix", "-q")
+    assert "Linear(2, 2).to(DEVICE)" in (torchport.folder / "main.py").read_text()
+
+
 @pytest.mark.parametrize("half", HALVES)
 def test_a_half_that_knows_cuda_only(torchport, half: str) -> None:
     torchport.write("main.py", HALF.format(half=HALVES[half]))

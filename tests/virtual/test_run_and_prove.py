@@ -213,9 +213,9 @@ def test_programs_that_fail_before_they_compute_prove_nothing(project: Path) -> 
         "prove", "--elsewhere", "none", "original/train.py", "ported/train.py", cwd=project
     )
     assert run.returncode == 1
-    assert "both failed before their first operator: nothing is proved" in run.stdout
     assert "kernel.cu:3:7: error: nothing was declared" in run.stdout
-    assert "NOT the same program" in run.stdout
+    last = run.stdout.splitlines()[-1]
+    assert last == "nothing is proved: both programs ended before their first operator"
 
 
 def test_a_kind_of_device_that_torch_does_not_have_is_a_target(project: Path) -> None:

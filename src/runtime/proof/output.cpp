@@ -118,4 +118,14 @@ std::optional<OutputDifference> compare_output(std::string_view first, std::stri
   return std::nullopt;
 }
 
+std::size_t numbers_in(std::string_view output) {
+  std::size_t count = 0;
+  for (const std::string_view line : lines_of(output)) {
+    const auto tokens = tokens_of(line);
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+      count += tokens[i].number && !is_time(tokens, i) ? 1 : 0;
+  }
+  return count;
+}
+
 }  // namespace torchport::proof

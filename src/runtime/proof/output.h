@@ -23,4 +23,7 @@ struct OutputDifference {
                                                              std::string_view second,
                                                              double tolerance);
 
+// How many numbers an output has that are no figures of time and speed. Thread safe.
+[[nodiscard]] std::size_t numbers_in(std::string_view output);
+
 }  // namespace torchport::proof

@@ -1,6 +1,9 @@
+#include <string>
+
 #include <doctest/doctest.h>
 
 #include "base/file_system.h"
+#include "runtime/proof/alignment.h"
 #include "runtime/proof/output.h"
 #include "runtime/proof/trace.h"
 
@@ -52,8 +55,8 @@ TEST_CASE("the first difference is where traces part") {
       "aten::mm\t1\tFloat[2,2]:00000000000000aa:0.5:0.5\naten::sum\t0\tFloat[]:00000000000000bc:"
       "2.0001:2.0001\n");
   CHECK(*proof::compare(a, bits).differing == 1);
-  const auto near = proof::compare_within_tolerance(a, bits);
-  CHECK_FALSE(near.differing.has_value());
+  const auto near = proof::align(a, bits);
+  CHECK_FALSE(near.parting.has_value());
   CHECK_FALSE(near.equal_bits);
   CHECK(near.deviation == doctest::Approx(5e-5).epsilon(0.01));
 
@@ -62,8 +65,57 @@ TEST_CASE("the first difference is where traces part") {
   const auto other = trace_of("aten::bmm\t1\tFloat[2,2]:00000000000000aa:0.5:0.5\n");
   CHECK(*proof::compare(a, other).differing == 0);
   const auto shape = trace_of("aten::mm\t1\tHalf[2,2]:00000000000000aa:0.5:0.5\n");
-  CHECK(*proof::compare_within_tolerance(a, shape).differing == 0);
+  CHECK(proof::align(a, shape).parting->first == 0);
   CHECK(shape.coarsest_tolerance() == proof::tolerance_of("Half[2,2]"));
+}
+
+// A line of a trace: an operator whose only result has this mean.
+std::string call(const std::string& name, const std::string& mean,
+                 const std::string& shape = "Float[2,2]") {
+  return "aten::" + name + "\t1\t" + shape + ":" + mean + ":" + mean + ":" + mean + "\n";
+}
+
+proof::Alignment aligned(const std::string& a, const std::string& b) {
+  return proof::align(trace_of(a.c_str()), trace_of(b.c_str()));
+}
+
+TEST_CASE("another operator with the same result is a pair") {
+  const std::string before = call("mm", "1") + call("relu", "2");
+  const auto found = aligned(before + call("native_dropout_backward", "3") + call("sum", "4"),
+                             before + call("mul", "3") + call("sum", "4"));
+  CHECK_FALSE(found.parting.has_value());
+  CHECK(found.compared == 4);
+  CHECK(found.renamed == 1);
+  CHECK(found.equal_bits);
+  CHECK(aligned(before + call("native_dropout_backward", "3"), before + call("mul", "5"))
+            .parting->first == 2);
+}
+
+const std::string kForward = call("mm", "1") + call("relu", "2") + call("sum", "3");
+const std::string kNext = call("mm", "7") + call("relu", "8") + call("sum", "9");
+const std::string kAtOnce = call("_foreach_mul_", "11") + call("_foreach_addcdiv_", "12");
+const std::string kOneByOne = call("mul_", "13", "Float[2]") + call("addcdiv_", "14", "Float[2]") +
+                              call("mul_", "15", "Float[3]") + call("addcdiv_", "16", "Float[3]");
+
+TEST_CASE("an optimizer's own operators need no pair where what follows agrees") {
+  const auto found = aligned(kForward + kAtOnce + kNext, kForward + kOneByOne + kNext);
+  CHECK_FALSE(found.parting.has_value());
+  CHECK(found.compared == 6);
+  CHECK(found.passed == 6);
+  CHECK_FALSE(aligned(kForward + kAtOnce, kForward + kOneByOne).parting.has_value());
+}
+
+TEST_CASE("a step that only one of them makes, or that leads elsewhere, is a difference") {
+  CHECK(aligned(kForward + kAtOnce + kNext, kForward + kForward).parting->first == 3);
+  CHECK(aligned(kForward + kAtOnce, kForward).parting->first == 3);
+  CHECK(aligned(kForward + kAtOnce + kNext, kForward + kOneByOne + kForward).parting.has_value());
+  CHECK(aligned(kForward, kForward + kNext).parting->second == 3);
+  CHECK_FALSE(aligned("", "").parting.has_value());
+}
+
+TEST_CASE("numbers of an output that are no times") {
+  CHECK(proof::numbers_in("training finished in 3.2 s\nmodel saved\n") == 0);
+  CHECK(proof::numbers_in("loss 0.5 after 3 epochs\n") == 2);
 }
 
 TEST_CASE("what is not a trace is refused") {

@@ -33,13 +33,6 @@ bool same_bits(const TracedValue& a, const TracedValue& b) {
   return a.shape == b.shape && a.checksum == b.checksum;
 }
 
-// The deviation of the means, relative to the size of the numbers.
-double deviation(const TracedValue& a, const TracedValue& b) {
-  if (a.checksum == b.checksum) return 0;
-  const double scale = std::max({std::abs(a.mean_abs), std::abs(b.mean_abs), 1e-12});
-  return std::max(std::abs(a.mean - b.mean), std::abs(a.mean_abs - b.mean_abs)) / scale;
-}
-
 template <class Same>
 Comparison compare_by(const Trace& a, const Trace& b, Same same) {
   Comparison result;
@@ -52,7 +45,7 @@ Comparison compare_by(const Trace& a, const Trace& b, Same same) {
       const TracedValue& x = first.values[k];
       const TracedValue& y = second.values[k];
       result.equal_bits &= same_bits(x, y);
-      if (x.shape == y.shape) result.deviation = std::max(result.deviation, deviation(x, y));
+      if (x.shape == y.shape) result.deviation = std::max(result.deviation, deviation_of(x, y));
       equal = same(x, y);
     }
     if (!equal) {
@@ -71,6 +64,12 @@ Comparison compare_by(const Trace& a, const Trace& b, Same same) {
 }
 
 }  // namespace
+
+double deviation_of(const TracedValue& a, const TracedValue& b) {
+  if (a.checksum == b.checksum) return 0;
+  const double scale = std::max({std::abs(a.mean_abs), std::abs(b.mean_abs), 1e-12});
+  return std::max(std::abs(a.mean - b.mean), std::abs(a.mean_abs - b.mean_abs)) / scale;
+}
 
 base::Result<Trace> Trace::read(const base::FileSystem& files, const std::string& path) {
   Trace trace;
@@ -108,12 +107,6 @@ std::string_view Trace::line_of(const TracedCall& call) const {
 
 Comparison compare(const Trace& a, const Trace& b) {
   return compare_by(a, b, same_bits);
-}
-
-Comparison compare_within_tolerance(const Trace& a, const Trace& b) {
-  return compare_by(a, b, [](const TracedValue& x, const TracedValue& y) {
-    return x.shape == y.shape && deviation(x, y) <= tolerance_of(x.shape);
-  });
 }
 
 double tolerance_of(std::string_view shape) {

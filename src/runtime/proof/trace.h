@@ -63,8 +63,8 @@ struct Comparison {
 
 // Compares bit by bit. If one trace is shorter, they differ at its end.
 [[nodiscard]] Comparison compare(const Trace& a, const Trace& b);
-// Compares shapes and types, and means within the tolerance of each type (see tolerance_of()).
-[[nodiscard]] Comparison compare_within_tolerance(const Trace& a, const Trace& b);
+// The deviation of the means of two results, relative to the size of their numbers.
+[[nodiscard]] double deviation_of(const TracedValue& a, const TracedValue& b);
 
 // The relative tolerance of a type: the square root of its machine epsilon. Errors accumulate over
 // a whole program, so the tolerance of a single operator would be too small. It is 0 for exact

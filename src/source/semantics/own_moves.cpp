@@ -25,14 +25,34 @@ bool has_method(const SemanticModel& model, const ClassFacts& facts, std::string
          });
 }
 
+// Whether a value is a function: a lambda, or the name of one of the file.
+bool is_function(const SemanticModel& model, Node value) {
+  value = syntax::unwrap(value);
+  return value.is(Kind::kLambda) ||
+         (value.is(Kind::kIdentifier) && model.function_named(value.text(), value));
+}
+
+// Whether an expression names a class: one of the file, or an imported name in capitals' case.
+bool is_class(const SemanticModel& model, Node object) {
+  if (model.class_named(object.text()) != nullptr) return true;
+  const std::string& name = model.qualified(object);
+  const std::string_view last = std::string_view(name).substr(name.rfind('.') + 1);
+  return !last.empty() && last.front() >= 'A' && last.front() <= 'Z';
+}
+
 struct Patches {
   explicit Patches(const SemanticModel& model) {
     for (const Node assignment : model.nodes(Kind::kAssignment)) {
       const Node target = assignment.child(Field::kLeft);
-      const bool of_body = target.is(Kind::kIdentifier) && is_move(target.text()) &&
-                           model.scopes().scope_node(target).is(Kind::kClass);
-      any |= of_body ||
-             (target.is(Kind::kAttribute) && is_move(target.child(Field::kAttributeName).text()));
+      const Node value = syntax::unwrap(assignment.child(Field::kRight));
+      const bool setting =
+          !value || value.is_any(Kind::kTrue, Kind::kFalse, Kind::kNone, Kind::kString);
+      if (target.is(Kind::kIdentifier))
+        any |= !setting && is_move(target.text()) &&
+               model.scopes().scope_node(target).is(Kind::kClass);
+      else if (target.is(Kind::kAttribute))  // not `args.cuda = True`
+        any |= !setting && is_move(target.child(Field::kAttributeName).text()) &&
+               (is_function(model, value) || is_class(model, target.child(Field::kObject)));
     }
     std::string name;
     for (const Node call : model.calls_of("setattr"))
