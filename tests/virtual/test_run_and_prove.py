@@ -102,6 +102,18 @@ def test_the_page_of_a_run_names_its_lines(monkeypatch, tmp_path) -> None:
     assert "No operator ran." in nothing and "copied nothing" in nothing
 
 
+def test_the_report_has_the_devices_that_the_program_sees(project: Path) -> None:
+    (project / "late.py").write_text(
+        "import os\n\nimport torch\n\nos.environ['CUDA_VISIBLE_DEVICES'] = '1'\nprint(torch.ones(2).cuda().device)\n"
+    )
+    words = ["--devices", "cuda:2", "--report", "json", "--report-file", "r.json", "late.py"]
+    run = torchport("run", "-q", *words, cwd=project)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "cuda:0\n", "")
+    devices = json.loads((project / "r.json").read_text())["devices"]
+    assert [device["device"] for device in devices] == ["cuda:0"]
+    assert devices[0]["allocations"] == 1
+
+
 def test_whose_random_numbers_are_drawn(project: Path) -> None:
     program = "import torch; torch.manual_seed(0); print(torch.rand(1, device='cuda').item())"
     (project / "draws.py").write_text(program)

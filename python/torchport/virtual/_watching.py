@@ -154,7 +154,7 @@ def collect(native: Any, lines: list[str]) -> Result:
     about = json.loads(native.describe())
     counted = json.loads(native.watched())
     devices = []
-    for index in range(about["count"]):
+    for index in range(native.device_count()):  # the visible ones
         stats = json.loads(native.memory_stats(index))
         devices.append(
             {
