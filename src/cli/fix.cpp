@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/tell.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/fix_history.h"
 #include "cli/git.h"
@@ -238,6 +239,22 @@ bool inside_roots(const base::FileSystem& fs, const std::vector<std::string>& ro
   return false;
 }
 
+// A given path that leads out of the current folder by a link, and not by its own words: the link
+// may have come with the project. Empty if there is none.
+std::string path_through_link(const std::vector<std::string>& paths) {
+  const base::FileSystem& fs = base::real_file_system();
+  const auto here = fs.canonical(".");
+  for (const std::string& path : paths) {
+    const auto parts = base::split(path, '/');
+    if (!here || path.starts_with('/') ||
+        std::find(parts.begin(), parts.end(), "..") != parts.end())
+      continue;
+    const auto real = fs.canonical(path);
+    if (real && !is_within(*real, *here)) return path;
+  }
+  return {};
+}
+
 bool refuse_dirty(const SourceRun& run, const project::FixPlan& plan) {
   std::vector<std::string> files;
   files.reserve(plan.changes.size());
@@ -271,6 +288,13 @@ int run(const FixCommand& command) {
   if (command.undo) return run_undo(source->config, command);
   std::optional<FixHistory> history;
   if (!command.diff) {
+    if (const std::string path = path_through_link(command.selection.paths); !path.empty()) {
+      print_error({base::ErrorCode::kUsage,
+                   fmt::format("leads out of this folder by a link; name the folder itself: {}",
+                               report::one_line(fs.canonical(path).value_or(path))),
+                   path, 0});
+      return kUsageError;
+    }
     auto mine = FixHistory::of_tree(tree_of(source->config.root, command.selection.paths));
     if (!mine) {
       print_error(mine.error());

@@ -138,6 +138,22 @@ base::Result<std::string> torchport_source(const ScaffoldOptions& options,
   return fmt::format("torchport=={}", TORCHPORT_VERSION);
 }
 
+// Whether a folder below the project, on the way to a file, is a link: it may have come with the
+// project, and lead out of it.
+base::Result<void> refuse_links(const std::string& project, const std::string& path) {
+  const base::FileSystem& fs = base::real_file_system();
+  std::string folder(base::parent_path(path));
+  while (folder.size() > project.size() && folder != ".") {
+    if (fs.status(folder, false).type == base::FileType::kSymlink)
+      return base::fail(base::ErrorCode::kUsage,
+                        "is a link, through which nothing is written; --stdout only prints",
+                        folder);
+    folder = std::string(base::parent_path(folder));
+    if (folder == "/" || folder.empty()) break;
+  }
+  return {};
+}
+
 base::Result<void> put_files(const std::vector<scaffold::File>& files,
                              const ScaffoldOptions& options) {
   if (options.only_show) {
@@ -145,6 +161,8 @@ base::Result<void> put_files(const std::vector<scaffold::File>& files,
       fmt::print("==> {} <==\n{}\n", report::one_line(file.path), file.content);
     return {};
   }
+  for (const scaffold::File& file : files)
+    if (auto fine = refuse_links(options.project, file.path); !fine) return fine;
   const auto written = scaffold::write_files(base::real_file_system(), files, options.force);
   if (!written) return tl::unexpected<base::Error>(written.error());
   for (std::size_t i = 0; i < files.size(); ++i)

@@ -93,3 +93,22 @@ def test_an_edited_file_can_be_passed_over(torchport, files) -> None:
     assert torchport("fix", "--undo").returncode == 0
     assert (files[0].read_text(), files[1].read_text()) == (TIE, "mine\n")
     assert torchport("fix", "--skip-edited").returncode == 2  # only with --undo
+
+
+def test_nothing_is_written_through_a_link_that_came_with_the_tree(torchport, files) -> None:
+    outside = torchport.folder.parent / "outside"
+    outside.mkdir()
+    (outside / "m.py").write_text(TIE)
+    (torchport.folder / "linked").symlink_to(outside)
+    (torchport.folder / ".github").mkdir()
+    (torchport.folder / ".github/workflows").symlink_to(outside)
+    for path in ("linked", "linked/m.py", "./linked"):
+        run = torchport("fix", path)
+        assert run.returncode == 2 and f"name the folder itself: {outside}" in run.stderr
+    run = torchport("ci")
+    assert run.returncode == 2 and "is a link, through which nothing is written" in run.stderr
+    assert [path.name for path in outside.iterdir()] == ["m.py"]
+    assert (outside / "m.py").read_text() == TIE
+    # Who names the folder means it.
+    assert torchport("fix", "--allow-dirty", outside).returncode == 0
+    assert (outside / "m.py").read_text() != TIE

@@ -54,7 +54,9 @@ COMMANDS = (
 @pytest.fixture
 def folder(torchport) -> Path:
     for name in NAMES:
-        code = f"open({str(torchport.folder / 'ran')!r}, 'w').write({name!r})\nraise SystemExit(9)\n"
+        code = (
+            f"open({str(torchport.folder / 'ran')!r}, 'w').write({name!r})\nraise SystemExit(9)\n"
+        )
         torchport.write(f"{name}.py", code)
     torchport.write("n.pt2", b"")
     torchport.write("n.onnx", b"x")

@@ -61,7 +61,9 @@ LATE = "device.type == 'cuda' and step.step()"
 
 def test_a_step_that_is_missing_elsewhere_is_found(prove) -> None:
     shown = "loss.item()"
-    run = prove(program(CUDA, said=shown), program(ANY, act=LATE, said=shown), "--elsewhere", "none")
+    run = prove(
+        program(CUDA, said=shown), program(ANY, act=LATE, said=shown), "--elsewhere", "none"
+    )
     assert run.returncode == 1
     assert "output differs at line 1" in run.stdout
     assert run.stdout.endswith("\nsame program, NOT the same results elsewhere\n")

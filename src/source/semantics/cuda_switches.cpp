@@ -28,6 +28,23 @@ bool is_switch_name(std::string_view name) {
   });
 }
 
+// Whether a name is that of the number of one device: "gpu", "cuda_id".
+bool is_number_name(std::string_view name) {
+  static constexpr std::array<std::string_view, 8> kNames{
+      "gpu", "cuda", "gpu_id", "gpuid", "cuda_id", "gpu_index", "cuda_device", "gpu_device"};
+  return base::one_of(kNames, base::lower(name));
+}
+
+// Whether a comparison asks for a number of a device: `args.gpu >= 0`, `gpu != -1`.
+bool asks_for_number(Node comparison, Node read) {
+  const auto parts = comparison.children();
+  if (!comparison.is(Kind::kComparison) || parts.size() != 3 || syntax::unwrap(parts[0]) != read)
+    return false;
+  const std::string_view op = parts[1].text();
+  const std::string_view other = parts[2].text();
+  return (op == ">=" && other == "0") || ((op == ">" || op == "!=") && other == "-1");
+}
+
 bool is_literal(Node value) {
   return value.is_any(Kind::kTrue, Kind::kFalse);
 }
@@ -55,11 +72,16 @@ std::optional<CudaSwitch> switch_of_option(Node call) {
     if (found.name.empty()) found.name = std::move(name);
   }
   if (!destination.empty()) found.name = destination;
-  if (found.name.empty() || !is_switch_name(found.name)) return std::nullopt;
+  if (found.name.empty()) return std::nullopt;
+  found.value = syntax::keyword(call, "default");
+  if (found.value.is(Kind::kInteger) && is_number_name(found.name)) {
+    found.number = true;
+    return found;
+  }
+  if (!is_switch_name(found.name)) return std::nullopt;
   found.on = !is_negative_flag(found.name);
   std::string action;
   const bool has_action = syntax::string_value(syntax::keyword(call, "action"), action);
-  found.value = syntax::keyword(call, "default");
   if (found.value) {
     if (!is_literal(found.value)) return std::nullopt;
     return turns_on(found.name, found.value.is(Kind::kTrue)) ? std::optional(found) : std::nullopt;
@@ -137,9 +159,11 @@ Node branch_of(Node holder, bool truth) {
 }
 
 // Whether one of the reads decides alone that something is moved to CUDA.
-bool decides(const SemanticModel& model, const std::vector<Node>& reads) {
+bool decides(const SemanticModel& model, const std::vector<Node>& reads, bool number) {
   const auto is_read = [&](Node node) {
-    return std::find(reads.begin(), reads.end(), node) != reads.end();
+    return std::any_of(reads.begin(), reads.end(), [&](Node read) {
+      return number ? asks_for_number(node, read) : node == read;
+    });
   };
   for (const Kind kind : {Kind::kIf, Kind::kElif, Kind::kConditional}) {
     for (const Node holder : model.nodes(kind)) {
@@ -167,7 +191,7 @@ bool is_on_alone(const SemanticModel& model, const CudaSwitch& one) {
     const CudaKnowledge known = knowledge_at(model, read);
     if (known && asks_machine(model, known.condition)) return false;
   }
-  return decides(model, reads);
+  return decides(model, reads, one.number);
 }
 
 }  // namespace
@@ -189,7 +213,7 @@ void CudaSwitches::find_constants(const SemanticModel& model) {
     if (!target.is_any(Kind::kIdentifier, Kind::kAttribute) || !is_literal(value) ||
         !is_switch_name(name) || !turns_on(name, value.is(Kind::kTrue)))
       continue;
-    switches_.push_back({assignment, value, std::string(name), !is_negative_flag(name)});
+    switches_.push_back({assignment, value, std::string(name), !is_negative_flag(name), false});
   }
 }
 
@@ -200,7 +224,7 @@ void CudaSwitches::find_pairs(const SemanticModel& model) {
     if (!is_literal(value) || !syntax::string_value(pair.child(Field::kKey), name) ||
         !is_switch_name(name) || !turns_on(name, value.is(Kind::kTrue)))
       continue;
-    switches_.push_back({pair, value, name, !is_negative_flag(name)});
+    switches_.push_back({pair, value, name, !is_negative_flag(name), false});
   }
 }
 

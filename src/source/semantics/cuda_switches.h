@@ -15,6 +15,9 @@ struct CudaSwitch {
   Node value;        // the literal that is its value; invalid for an option that has none
   std::string name;  // "use_cuda", also for "--use-cuda"
   bool on = true;    // whether CUDA is on where the switch is true: not for no_cuda
+  // Whether it is the number of a device, which turns CUDA off below 0: `--gpu` with `default=0`,
+  // then `if args.gpu >= 0:`.
+  bool number = false;
 };
 
 // The switches of a file that are on, and that decide alone whether something is moved to CUDA: no

@@ -19,8 +19,10 @@ constexpr RuleInfo kInfo{
 };
 
 Fix ask_for_cuda(const PythonContext& context, const semantics::CudaSwitch& found) {
+  const std::string& torch = context.devices.torch_name();
   const std::string asked =
-      fmt::format("{}{}.cuda.is_available()", found.on ? "" : "not ", context.devices.torch_name());
+      found.number ? fmt::format("{} if {}.cuda.is_available() else -1", found.value.text(), torch)
+                   : fmt::format("{}{}.cuda.is_available()", found.on ? "" : "not ", torch);
   Fix fix;
   fix.applicability = Applicability::kSafe;
   fix.needs.imports = {"import torch"};
