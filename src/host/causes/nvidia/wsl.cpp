@@ -10,7 +10,7 @@ namespace {
 
 bool concerns_nvidia(const Facts& facts) {
   const Torch* torch = facts.torch();
-  return has_nvidia(facts) || (torch != nullptr && !torch->cuda.empty());
+  return has_nvidia(facts) || (facts.gpus.empty() && torch != nullptr && !torch->cuda.empty());
 }
 
 // /dev/dxg is the same for the cards of all vendors, and there is no bus that shows them.
