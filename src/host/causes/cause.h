@@ -44,7 +44,7 @@ struct CauseRegistration {
 
 struct Verdict {
   // "uses": torch can use the GPU; "none": there is no GPU; "cannot": there is one, and torch
-  // cannot use it, or no program can import torch; "no torch"; "unknown": there are no facts.
+  // cannot use it, or no program can import torch; "no torch"; "unknown": the facts do not suffice.
   std::string state;
   std::string summary;  // one line
   // Those that block come first, then those with a lower depth, then by code and text: never in the

@@ -8,6 +8,7 @@
 
 #include "base/file_system.h"
 #include "host/causes/cause.h"
+#include "host/causes/container.h"
 #include "host/causes/install.h"
 #include "host/facts/snapshot.h"
 #include "host/probe/probe.h"
@@ -200,6 +201,23 @@ TEST_CASE("Secure Boot, nvidia-modprobe, Debian's own torch") {
   CHECK(facts.torches[0].python == "3.13");
   files.add(variable, std::string("\x06\0\0\0\0", 5));
   CHECK_FALSE(probe(machine).secure_boot);
+}
+
+TEST_CASE("a container's runtime has many spellings") {
+  const auto runtime = [](std::string_view name) { return runtime_of(name); };
+  CHECK(runtime("Docker") == Runtime::kDocker);
+  CHECK(runtime("libpod") == Runtime::kPodman);
+  CHECK(runtime("kubepods") == Runtime::kKubernetes);
+  CHECK(runtime("lxc-libvirt") == Runtime::kLxc);
+  CHECK(runtime("incus") == Runtime::kLxc);
+  CHECK(runtime("systemd-nspawn") == Runtime::kNspawn);
+  CHECK(runtime("SingularityCE") == Runtime::kApptainer);
+  CHECK(runtime("containerd") == Runtime::kNerdctl);
+  CHECK(runtime("oci") == Runtime::kOther);
+  CHECK(runtime("") == Runtime::kOther);
+  base::MemoryFileSystem files;
+  files.add("/.singularity.d/runscript", "");
+  CHECK(probe(machine_with(files)).container == "apptainer");
 }
 
 TEST_CASE("each torch has its own oldest macOS") {

@@ -33,7 +33,10 @@ std::string summary_of(const Facts& facts, const std::string& state) {
   const std::string which =
       torch == nullptr ? "no torch"
                        : fmt::format("torch {}, built for {}", torch->version, built_for(*torch));
-  if (state == "unknown") return "nothing is known of this machine";
+  if (state == "unknown") {
+    if (facts == Facts{}) return "nothing is known of this machine";
+    return fmt::format("{}; whether it can use a GPU is not known", which);
+  }
   if (state == "none")
     return fmt::format("this machine has no GPU; {}", torch == nullptr ? "no torch either" : which);
   if (state == "no torch")
@@ -70,12 +73,20 @@ bool blocks(const Diagnosis& diagnosis) {
   return diagnosis.blocks;
 }
 
+// Whether the facts do not suffice for a verdict: then this is all that is said.
+bool leaves_unknown(const Diagnosis& diagnosis) {
+  return diagnosis.code == "no-facts" || diagnosis.code == "system-not-examined" ||
+         diagnosis.code == "gpu-not-asked";
+}
+
 std::vector<Diagnosis> diagnoses_of(const Facts& facts) {
   std::vector<Diagnosis> found;
   for (const Examine examine : causes()) {
     if (auto diagnosis = examine(facts)) found.push_back(std::move(*diagnosis));
   }
   std::sort(found.begin(), found.end(), before);
+  const auto unknown = std::find_if(found.begin(), found.end(), &leaves_unknown);
+  if (unknown != found.end()) return {*unknown};
   return found;
 }
 
@@ -113,7 +124,7 @@ Verdict judge(const Facts& facts) {
   Verdict verdict;
   verdict.diagnoses = with_hidden_torch(facts, diagnoses_of(facts));
   const bool blocked = std::any_of(verdict.diagnoses.begin(), verdict.diagnoses.end(), &blocks);
-  if (is_first(verdict, "no-facts"))
+  if (!verdict.diagnoses.empty() && leaves_unknown(verdict.diagnoses.front()))
     verdict.state = "unknown";
   else if (facts.torch() == nullptr)
     verdict.state = has_usable_gpu(facts) ? "no torch" : "none";

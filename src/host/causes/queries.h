@@ -18,6 +18,10 @@ namespace torchport::host {
   return torch != nullptr && !torch->hip.empty();
 }
 
+[[nodiscard]] inline bool is_built_for_xpu(const Torch* torch) {
+  return torch != nullptr && !torch->version_of("xpu").empty();
+}
+
 // Whether a GPU of AMD is there, and a torch that is built for it.
 [[nodiscard]] inline bool uses_rocm(const Facts& facts) {
   return !facts.of("amd").empty() && is_built_for_rocm(facts.torch());

@@ -109,7 +109,8 @@ void probe_devices(const Machine& machine, Facts& facts) {
     facts.rocm_smi = answer.state;
     merge(facts.gpus, answer.gpus);
   }
-  if (!facts.of("intel").empty() && !facts.level_zero.empty()) {
+  // In WSL only Level Zero tells whether there is one.
+  if ((!facts.of("intel").empty() || facts.wsl) && !facts.level_zero.empty()) {
     const DriverAnswer answer = ask_level_zero();
     facts.level_zero_state = answer.state;
     merge(facts.gpus, answer.gpus);

@@ -62,6 +62,7 @@ std::string container_of(const Machine& machine, const Facts& facts) {
   if (facts.variable("KUBERNETES_SERVICE_HOST")) return "kubernetes";
   if (there("/run/.containerenv")) return "podman";
   if (there("/.dockerenv")) return "docker";
+  if (there("/.singularity.d")) return "apptainer";
   // The name that systemd in the container was given: "lxc", "systemd-nspawn", "docker".
   std::string manager(base::trim(read_text(machine, "/run/systemd/container")));
   if (!manager.empty() && manager.size() < 32) return manager;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "host/causes/cause.h"
+#include "host/causes/container.h"
 #include "host/causes/queries.h"
 
 namespace torchport::host::amd {
@@ -19,26 +20,21 @@ std::optional<Diagnosis> no_render_node(const Facts& facts) {
   }
   if (first != nullptr)
     return Diagnosis{"no-permission", fmt::format("this user may not open {}", first->path),
-                     fmt::format("usermod -aG {},video $USER, and log in again",
-                                 first->group.empty() ? "render" : first->group),
-                     kPermission};
+                     allow_node(facts, *first, "amd"), kPermission};
   if (!in_container(facts)) return std::nullopt;
   return Diagnosis{
       "container-without-gpu",
       fmt::format("this {} container has /dev/kfd, but no /dev/dri/renderD*", facts.container),
-      "start it with --device /dev/kfd --device /dev/dri --group-add video --group-add render",
-      kContainer};
+      pass_nodes(facts, "amd"), kContainer};
 }
 
 std::optional<Diagnosis> no_driver(const Facts& facts) {
   if (!uses_rocm(facts) || facts.wsl) return std::nullopt;
   const DeviceNode* kfd = find_node(facts, "/dev/kfd");
   if (kfd == nullptr && in_container(facts))
-    return Diagnosis{
-        "container-without-gpu",
-        fmt::format("this {} container was started without /dev/kfd", facts.container),
-        "start it with --device /dev/kfd --device /dev/dri --group-add video --group-add render",
-        kContainer};
+    return Diagnosis{"container-without-gpu",
+                     fmt::format("this {} container was started without /dev/kfd", facts.container),
+                     pass_nodes(facts, "amd"), kContainer};
   if (kfd == nullptr && !has_module(facts, "amdgpu"))
     return Diagnosis{"no-driver", "the kernel module amdgpu is not loaded",
                      "run modprobe amdgpu to see why; amdgpu-install --usecase=rocm installs it",
@@ -50,9 +46,7 @@ std::optional<Diagnosis> no_driver(const Facts& facts) {
                      "install ROCm's own module: amdgpu-install --usecase=rocm", kKernel};
   if (!kfd->readable)
     return Diagnosis{"no-permission", "this user may not open /dev/kfd",
-                     fmt::format("usermod -aG {},video $USER, and log in again",
-                                 kfd->group.empty() ? "render" : kfd->group),
-                     kPermission};
+                     allow_node(facts, *kfd, "amd"), kPermission};
   return no_render_node(facts);
 }
 

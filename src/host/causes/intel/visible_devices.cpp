@@ -49,9 +49,7 @@ bool selector_hides(const std::string& selector) {
 }
 
 std::optional<Diagnosis> hidden(const Facts& facts) {
-  const Torch* torch = facts.torch();
-  if (facts.of("intel").empty() || torch == nullptr || torch->version_of("xpu").empty())
-    return std::nullopt;
+  if (facts.of("intel").empty() || !is_built_for_xpu(facts.torch())) return std::nullopt;
   const auto selector = facts.variable("ONEAPI_DEVICE_SELECTOR");
   if (selector && selector_hides(*selector))
     return Diagnosis{

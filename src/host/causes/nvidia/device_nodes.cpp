@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "host/causes/cause.h"
+#include "host/causes/container.h"
 #include "host/causes/nvidia/unserved_card.h"
 #include "host/causes/queries.h"
 
@@ -25,6 +26,16 @@ bool refused_by_group(const Facts& facts, const DeviceNode& node) {
   return node.denied || (in_container(facts) && facts.nvidia.nvml == "Unknown Error");
 }
 
+// What keeps the host's systemd from taking devices away from containers of NVIDIA's runtime.
+std::string kept_by_host(const Facts& facts) {
+  const Runtime runtime = runtime_of(facts.container);
+  const bool of_toolkit = runtime == Runtime::kDocker || runtime == Runtime::kPodman ||
+                          runtime == Runtime::kNerdctl || runtime == Runtime::kKubernetes;
+  return of_toolkit ? "; the host's nvidia-ctk system create-dev-char-symlinks keeps systemd from "
+                      "taking devices away"
+                    : "";
+}
+
 std::optional<Diagnosis> denied(const Facts& facts) {
   const DeviceNode* node = closed_node(facts);
   if (node == nullptr || !refused_by_group(facts, *node) || in_job_without_gpu(facts))
@@ -35,9 +46,7 @@ std::optional<Diagnosis> denied(const Facts& facts) {
         fmt::format("this {} container has {}, but its control group refuses it: it was started "
                     "without this device, or the host's systemd took it away (daemon-reload)",
                     facts.container, node->path),
-        "start the container again with --gpus all; the host's nvidia-ctk system "
-        "create-dev-char-symlinks keeps systemd from taking devices away",
-        kContainer};
+        pass_nvidia(facts, {node->path}) + kept_by_host(facts), kContainer};
   return Diagnosis{
       "denied-by-control-group",
       fmt::format("the control group of this session or service refuses {}", node->path),
@@ -55,7 +64,7 @@ std::optional<Diagnosis> no_permission(const Facts& facts) {
       node->group.empty() || node->group == "root"
           ? fmt::format("chmod a+rw {}, or set NVreg_DeviceFileMode=0666 for the module",
                         node->path)
-          : fmt::format("usermod -aG {} $USER, and log in again", node->group),
+          : allow_node(facts, *node, "nvidia"),
       kPermission};
 }
 
@@ -89,9 +98,8 @@ std::optional<Diagnosis> no_driver_node(const Facts& facts) {
         "no-driver-node",
         fmt::format("this {} container has a card's node, but not {}, which CUDA opens first",
                     facts.container, path),
-        fmt::format("start it with --gpus all, which adds all nodes, or also with --device {}; if "
-                    "the host lacks it, too, run nvidia-modprobe -u -c=0 there",
-                    path),
+        fmt::format("{}; if the host lacks {}, too, run nvidia-modprobe -u -c=0 there",
+                    pass_nvidia(facts, {path}), path),
         kContainer};
   return Diagnosis{
       "no-driver-node",

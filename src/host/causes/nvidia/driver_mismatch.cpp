@@ -2,11 +2,23 @@
 #include <fmt/format.h>
 
 #include "host/causes/cause.h"
+#include "host/causes/container.h"
 #include "host/causes/queries.h"
 
 namespace torchport::host::nvidia {
 
 namespace {
+
+std::string remedy_in_container(const Facts& facts) {
+  const Runtime runtime = runtime_of(facts.container);
+  if (runtime == Runtime::kLxc || runtime == Runtime::kNspawn)
+    return fmt::format(
+        "install the libraries of the host's driver, {}, in the container, without "
+        "its kernel module",
+        facts.nvidia.module);
+  return "the image contains libraries of another driver: remove them (libcuda.so.1); the "
+         "container runtime adds the host's";
+}
 
 std::optional<Diagnosis> mismatch(const Facts& facts) {
   if (!driver_mismatch(facts)) return std::nullopt;
@@ -18,13 +30,10 @@ std::optional<Diagnosis> mismatch(const Facts& facts) {
           ? fmt::format("NVML says \"{}\": the loaded kernel module is {}", nvml, module)
           : fmt::format("the loaded kernel module is {}, the driver's libraries are {}", module,
                         library);
-  return Diagnosis{
-      "driver-mismatch", what,
-      in_container(facts)
-          ? "the image contains libraries of another driver: remove them (libcuda.so.1); the "
-            "container runtime adds the host's"
-          : "the driver was updated while it was loaded: reboot",
-      kUserDriver};
+  return Diagnosis{"driver-mismatch", what,
+                   in_container(facts) ? remedy_in_container(facts)
+                                       : "the driver was updated while it was loaded: reboot",
+                   kUserDriver};
 }
 
 // cuda-compat is only for cards of data centres.

@@ -1,5 +1,8 @@
 // Finds a build that is not for Jetsons on a Jetson.
 #include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -23,6 +26,47 @@ bool has_code_for(const Torch& torch, const std::string& capability) {
   });
 }
 
+struct JetPack {
+  int major;
+  std::string_view kernel;  // of Jetson Linux
+  int cuda;                 // its major version
+  std::string_view python;  // of NVIDIA's wheels
+};
+constexpr std::array<JetPack, 4> kJetPacks{{{4, "4.9.", 10, "3.6"},
+                                            {5, "5.10.", 11, "3.8"},
+                                            {6, "5.15.", 12, "3.10"},
+                                            {7, "6.8.", 13, "3.12"}}};
+
+// JetPack's version by its kernel, or else by its CUDA, which may have been updated alone; null if
+// neither tells it.
+const JetPack* jetpack_of(const Facts& facts) {
+  if (facts.kernel.find("tegra") != std::string::npos)
+    for (const JetPack& one : kJetPacks)
+      if (facts.kernel.starts_with(one.kernel)) return &one;
+  const auto cuda = versions::parse_version(facts.nvidia.cuda);
+  for (const JetPack& one : kJetPacks)
+    if (!cuda.empty() && cuda.front() == one.cuda) return &one;
+  return nullptr;
+}
+
+// NVIDIA's wheels are for the Python of JetPack's Ubuntu only.
+std::string remedy_for(const Facts& facts) {
+  constexpr std::string_view kLink =
+      "https://docs.nvidia.com/deeplearning/frameworks/install-pytorch-jetson-platform/index.html";
+  const JetPack* jetpack = jetpack_of(facts);
+  if (jetpack == nullptr)
+    return fmt::format("install NVIDIA's own wheel for this JetPack: {}", kLink);
+  const Torch& torch = *facts.torch();
+  const std::string& python = torch.python.empty() ? facts.python : torch.python;
+  const std::string other =
+      python.empty() || python == jetpack->python
+          ? std::string()
+          : fmt::format(", and this environment has Python {}: make one with python{} -m venv",
+                        python, jetpack->python);
+  return fmt::format("install NVIDIA's own wheel for this JetPack, {}: {}; it needs Python {}{}",
+                     jetpack->major, kLink, jetpack->python, other);
+}
+
 std::optional<Diagnosis> jetson(const Facts& facts) {
   const Torch* torch = facts.torch();
   if (!is_jetson(facts) || torch == nullptr || !torch->fault.empty()) return std::nullopt;
@@ -39,10 +83,7 @@ std::optional<Diagnosis> jetson(const Facts& facts) {
     why = fmt::format("its JetPack runs CUDA up to {}, but torch {} is built with CUDA {}",
                       facts.nvidia.cuda, torch->version, torch->cuda);
   if (why.empty()) return std::nullopt;
-  return Diagnosis{
-      "jetson-build", "this is a Jetson, and " + why,
-      "install NVIDIA's own wheel for this JetPack (developer.nvidia.com, PyTorch for Jetson)",
-      kBuild};
+  return Diagnosis{"jetson-build", "this is a Jetson, and " + why, remedy_for(facts), kBuild};
 }
 
 const CauseRegistration kJetson(&jetson);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "host/causes/cause.h"
+#include "host/causes/nvidia/packages.h"
 #include "host/causes/queries.h"
 
 namespace torchport::host::nvidia {
@@ -15,8 +16,7 @@ std::optional<Diagnosis> other_driver_bound(const Facts& facts) {
           "nouveau",
           fmt::format("the card at {} uses the driver nouveau, which does not support CUDA",
                       gpu->bus),
-          "install NVIDIA's driver (Debian, Ubuntu: apt install nvidia-driver) and reboot",
-          kKernel};
+          fmt::format("install NVIDIA's driver and reboot: {}", install_driver(facts)), kKernel};
     if (gpu->driver.starts_with("vfio"))
       return Diagnosis{"passed-through",
                        fmt::format("the card at {} is reserved for a virtual machine ({})",
@@ -33,7 +33,7 @@ std::optional<Diagnosis> no_driver(const Facts& facts) {
   if (!facts.nvidia.module.empty() || other_driver_bound(facts)) return std::nullopt;
   if (facts.nvidia.library.empty())
     return Diagnosis{"no-driver", "NVIDIA's driver is not installed",
-                     "install it (Debian, Ubuntu: apt install nvidia-driver) and reboot", kKernel};
+                     fmt::format("install it and reboot: {}", install_driver(facts)), kKernel};
   return Diagnosis{
       "module-not-loaded",
       fmt::format("the driver {} is installed, but its kernel module is not loaded",

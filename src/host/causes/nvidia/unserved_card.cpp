@@ -3,12 +3,11 @@
 #include "host/causes/nvidia/unserved_card.h"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
-#include "base/text.h"
 #include "host/causes/cause.h"
+#include "host/causes/nvidia/packages.h"
 #include "host/causes/queries.h"
 #include "releases/gpu_arch.h"
 #include "versions/version.h"
@@ -43,15 +42,6 @@ std::optional<Diagnosis> dropped(const Facts& facts) {
                       "https://www.nvidia.com/drivers)",
                       in_container(facts) ? "host's driver" : "driver", last, last),
       kKernel, all};
-}
-
-// Cards of the Blackwell generation, by PCI id: their driver has no proprietary kernel module.
-bool is_blackwell(const Gpu& gpu) {
-  static constexpr std::array<std::string_view, 6> kIds{"10de:29", "10de:2b", "10de:2c",
-                                                        "10de:2d", "10de:2f", "10de:31"};
-  const std::string id = base::lower(gpu.id);
-  return std::any_of(kIds.begin(), kIds.end(),
-                     [&](std::string_view begin) { return id.starts_with(begin); });
 }
 
 // NVML gives each card that the driver has started a name. Containers may be given some cards only,

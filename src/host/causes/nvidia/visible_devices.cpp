@@ -7,6 +7,7 @@
 #include "devices/device_kind.h"
 #include "devices/visibility.h"
 #include "host/causes/cause.h"
+#include "host/causes/container.h"
 #include "host/causes/queries.h"
 
 namespace torchport::host::nvidia {
@@ -74,7 +75,7 @@ std::optional<Diagnosis> hidden(const Facts& facts) {
         fmt::format(
             "NVIDIA_VISIBLE_DEVICES=\"{}\": the container runtime gave this container no GPU",
             *given),
-        "start the container with --gpus all, or -e NVIDIA_VISIBLE_DEVICES=all", kContainer};
+        pass_nvidia(facts, {}) + "; or set NVIDIA_VISIBLE_DEVICES=all at its start", kContainer};
   return std::nullopt;
 }
 

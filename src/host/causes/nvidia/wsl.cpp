@@ -8,6 +8,26 @@ namespace torchport::host::nvidia {
 
 namespace {
 
+bool concerns_nvidia(const Facts& facts) {
+  const Torch* torch = facts.torch();
+  return has_nvidia(facts) || (facts.gpus.empty() && torch != nullptr && !torch->cuda.empty());
+}
+
+// /dev/dxg is the same for the cards of all vendors, and there is no bus that shows them.
+std::optional<Diagnosis> unknown_vendor(const Facts& facts) {
+  if (!facts.gpus.empty()) return std::nullopt;
+  return Diagnosis{
+      "wsl-unknown-vendor",
+      "this WSL has /dev/dxg and no vendor's driver for computing, so that the vendor of the GPU "
+      "is not known",
+      "look at Windows' Device Manager, and install that vendor's driver in Windows; NVIDIA's is "
+      "all that it needs; Intel's also needs its compute runtime in WSL (apt install libze1 "
+      "libze-intel-gpu1 intel-opencl-icd), AMD's ROCm in WSL "
+      "(https://rocm.docs.amd.com/projects/radeon-ryzen/en/latest/docs/install/installrad/wsl/"
+      "howto_wsl.html); then run wsl --shutdown in Windows",
+      kUserDriver};
+}
+
 std::optional<Diagnosis> wsl(const Facts& facts) {
   // A container is told about as one, and ROCm has another way into WSL.
   if (!facts.wsl || in_container(facts) || is_built_for_rocm(facts.torch())) return std::nullopt;
@@ -30,6 +50,8 @@ std::optional<Diagnosis> wsl(const Facts& facts) {
         "wsl-1",
         "this WSL has no /dev/dxg: it is WSL 1, or this Windows does not support GPUs in WSL",
         "run wsl --set-version DISTRIBUTION 2, then wsl --update", kKernel};
+  if (facts.gpus.empty() && is_built_for_xpu(facts.torch())) return std::nullopt;
+  if (!concerns_nvidia(facts)) return unknown_vendor(facts);
   return Diagnosis{
       "wsl-no-driver", "/usr/lib/wsl/lib has no libcuda; NVIDIA's driver for Windows puts it there",
       "install NVIDIA's driver in Windows (not in WSL), then run wsl --shutdown", kUserDriver};
