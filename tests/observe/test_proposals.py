@@ -119,7 +119,40 @@ class MovedAndConverted(MovedElsewhere):
         return self.linear(x) + start
 
 
+class Drawn(Net):
+    """A generator draws only on its own device."""
+
+    def __init__(self):
+        super().__init__()
+        self.generator = torch.Generator().manual_seed(0)
+
+    def forward(self, x):
+        noise = torch.randn(4, generator=self.generator)
+        return self.linear(x) + noise
+
+
+class DrawnThere(Drawn):
+    def forward(self, x):
+        noise = torch.rand(4, device="cpu", generator=self.generator).to("cpu")
+        return self.linear(x) + noise
+
+
+class DrawnByNone(Drawn):
+    def forward(self, x):
+        noise = torch.rand(4, generator=None)
+        return self.linear(x) + noise
+
+
 CASES = {
+    Drawn: (
+        torch.ones(2, 4),
+        "noise = torch.randn(4, generator=self.generator).to(x.device)",
+    ),
+    DrawnThere: (
+        torch.ones(2, 4),
+        'noise = torch.rand(4, device="cpu", generator=self.generator).to(x.device)',
+    ),
+    DrawnByNone: (torch.ones(2, 4), "torch.rand(4, generator=None, device=x.device)"),
     MovedElsewhere: (
         torch.ones(2, 4),
         "start = torch.zeros(x.size(0), 4, device=x.device)",
@@ -152,6 +185,9 @@ def test_a_change_uses_what_is_bound(kind) -> None:
         assert "make_mask() has" in result.mixed.fix and "cuda:0" in result.mixed.fix
         assert "device=" not in result.mixed.fix
         return
+    if kind in (Drawn, DrawnThere):
+        assert "its generator draws on cpu" in result.mixed.fix
+        assert "device=" not in result.mixed.fix
     assert changed_model_runs(kind, result.mixed, inputs)
 
 

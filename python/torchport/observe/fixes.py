@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from torchport.observe.known import Context, Known
-from torchport.observe.lines import assignment_of, on_device
+from torchport.observe.lines import assignment_of, has_generator, on_device
 from torchport.observe.result import OUTSIDE, Line, Pattern
 from torchport.observe.scopes import library_of
 from torchport.observe.splitting import missing_move
@@ -129,9 +129,12 @@ def _fix_made(made: Known, other: Known, context: Context) -> Fix:
     reference = context.references.at(made.made, other.device, context.inputs)
     if reference:
         place = reference.removesuffix(".device")
+        text = f"make it where {place} is: device={reference}"
+        if has_generator(line):  # which draws on its own device only
+            text = f"its generator draws on {made.device}: move it to where {place} is, .to({reference})"
         return Fix(
             "intermediate",
-            f"make it where {place} is: device={reference}",
+            text,
             on_device(line, reference),
             line,
         )

@@ -116,7 +116,7 @@ def on_device(line: Line | None, device: str) -> str:
     end = line.column + len(line.expression)
     if call is None or line.text[line.column : end] != line.expression:
         return ""
-    if _name_of(call) not in _TAKES_DEVICE:
+    if _name_of(call) not in _TAKES_DEVICE or has_generator(line):
         changed = f"{line.expression}.to({device})"
     elif given := next((k for k in call.keywords if k.arg == "device"), None):
         value = given.value
@@ -128,6 +128,16 @@ def on_device(line: Line | None, device: str) -> str:
         changed = f"{line.expression[:-1].rstrip().rstrip(',')}{comma}device={device})"
     rest = _without_moves(line.text[end:])
     return "" if rest is None else line.text[: line.column] + changed + rest
+
+
+def has_generator(line: Line | None) -> bool:
+    """Whether the line's call draws from a generator of its own. The generator has a device, and draws only there."""
+    call = _call_in(line.expression) if line is not None else None
+    return call is not None and any(
+        keyword.arg == "generator"
+        and not (isinstance(keyword.value, ast.Constant) and keyword.value.value is None)
+        for keyword in call.keywords
+    )
 
 
 def _without_moves(rest: str) -> str | None:

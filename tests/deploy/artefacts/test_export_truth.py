@@ -437,7 +437,7 @@ class Scales(nn.Module):
 
 @pytest.mark.parametrize("axis", [-1, 1], ids=["last", "first"])
 def test_a_column_is_compared_at_its_own_scale(axis):
-    with pytest.raises(NotVerified, match="where its column allows"):
+    with pytest.raises(NotVerified, match="where its scale allows"):
         export(Scales(axis), torch.randn(3, 6, 8), "onnx", fresh("columns"))
 
 

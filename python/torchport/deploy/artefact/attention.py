@@ -9,8 +9,9 @@ import torch
 from torch import nn
 from torch.nn.modules import transformer
 
-from torchport.deploy.artefact.parity import Tolerance, compare, eager
+from torchport.deploy.artefact.parity import compare, eager
 from torchport.deploy.artefact.sample import Sample
+from torchport.deploy.artefact.tolerance import Tolerance
 
 _WITH_FAST_PATH = (nn.TransformerEncoder, nn.TransformerEncoderLayer, nn.MultiheadAttention)
 

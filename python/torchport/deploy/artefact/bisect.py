@@ -13,8 +13,9 @@ from torch.export import ExportedProgram
 from torchport.deploy.artefact.axes import Axes
 from torchport.deploy.artefact.errors import ExportError
 from torchport.deploy.artefact.formats._format import ExportedModel, Format, Options
-from torchport.deploy.artefact.parity import Tolerance, compare
+from torchport.deploy.artefact.parity import compare
 from torchport.deploy.artefact.sample import Sample
+from torchport.deploy.artefact.tolerance import Tolerance
 
 
 def first_difference(

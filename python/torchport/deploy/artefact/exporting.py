@@ -23,13 +23,20 @@ from torchport.deploy.artefact.bisect import first_difference
 from torchport.deploy.artefact.capture import capture
 from torchport.deploy.artefact.errors import ExportError, KeepsState, NotVerified
 from torchport.deploy.artefact.formats._format import ExportedModel, Format, Options
-from torchport.deploy.artefact.parity import Parity, Tolerance, eager, measure
+from torchport.deploy.artefact.parity import Parity, eager, measure
 from torchport.deploy.artefact.placing import tensors_of
 from torchport.deploy.artefact.prepare import Prepared, prepare
+from torchport.deploy.artefact.questions import (
+    assumed,
+    questions_of,
+    refuse_other_answers,
+    watched_questions,
+)
 from torchport.deploy.artefact.rows import rows_are_independent
 from torchport.deploy.artefact.servers._server import Publication
 from torchport.deploy.artefact.staging import staged
 from torchport.deploy.artefact.stripping import structural_copy
+from torchport.deploy.artefact.tolerance import Tolerance
 from torchport.deploy.artefact.traits import traits_of
 from torchport.deploy.artefact.weights import weights_hash
 
@@ -162,7 +169,9 @@ def export(
         if why := format_.refuses(prepared):
             raise ExportError(why)
         checks = Checks(
-            check_inputs, None if tolerance is None else Tolerance(*tolerance), allow_nan
+            check_inputs,
+            None if tolerance is None else Tolerance(*tolerance, literal=True),
+            allow_nan,
         )
 
         def write(axes: Axes) -> Exported:
@@ -335,7 +344,13 @@ def _compared(
     more = [prepared.inputs(inputs) for inputs in checks.inputs]
     batches, too_large = parity_batches(prepared.sample, subject.axes, more)
     run, runtime = format_.runner(subject, target)
-    parity = measure(prepared.module, run, runtime, batches, tolerance, checks.allow_nan)
+    names = questions_of(format_.name, options.script)
+    with watched_questions(names) as asked:
+        parity = measure(prepared.module, run, runtime, batches, tolerance, checks.allow_nan)
+    if asked.lines:
+        settings = (tolerance, checks.allow_nan)
+        refuse_other_answers(prepared.module, batches, names, asked, settings)
+        subject.assumptions.extend(assumed(asked))
     parity.skipped |= dict.fromkeys(too_large, "the inputs would be too large")
     if not parity.findings:
         return parity

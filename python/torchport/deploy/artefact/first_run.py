@@ -16,6 +16,7 @@ from torchport.deploy.artefact.peeks import Peeks
 from torchport.deploy.artefact.sample import Sample, named_outputs
 from torchport.deploy.artefact.state import State, kept
 from torchport.deploy.artefact.stateful import refuse_state
+from torchport.deploy.artefact.threads import in_other_threads
 from torchport.deploy.artefact.user_lines import line_of_error
 from torchport.observe.mixing import sentence
 from torchport.observe.result import Mixed
@@ -46,7 +47,7 @@ def run_once(module: nn.Module, sample: Sample) -> FirstRun:
     peeks = Peeks()
 
     def call() -> Any:
-        with peeks:
+        with peeks, in_other_threads(lambda: Peeks(peeks.found)):
             return inputs.call(module)
 
     try:

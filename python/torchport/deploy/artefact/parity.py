@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -14,42 +14,13 @@ from torchport.deploy.artefact.errors import ExportError
 from torchport.deploy.artefact.sample import Sample, named_outputs
 from torchport.deploy.artefact.sensitivity import rounded_results
 from torchport.deploy.artefact.state import kept, own_random_numbers
+from torchport.deploy.artefact.tolerance import Tolerance, of_columns, of_elements
 from torchport.deploy.artefact.user_lines import line_of_error
 
 Runner = Callable[[Sample], list[torch.Tensor]]
 
-# Allowed differences: absolute, and relative to the largest magnitude of the same output. A network
-# sums thousands of rounded products, so a small element has no relative precision of its own.
-# The values are the epsilon of the dtype times a number of roundings: about a thousand for float32,
-# and a few for the 16-bit dtypes, whose sums are computed in float32.
-_TOLERANCES = {
-    torch.float64: (1e-8, 1e-8),
-    torch.float32: (1e-4, 1e-4),
-    torch.float16: (4e-3, 4e-3),
-    torch.bfloat16: (3e-2, 3e-2),
-}
-
-
-# Columns of a result may have scales of their own: coordinates in pixels beside scores. An axis of so few columns is
-# compared by column, with at least this part of the allowance of the whole result.
-_MOST_COLUMNS = 256
-_LEAST_SHARE = 1e-3
-
 # The few draws of roundings do not show the largest change of each element.
 _TIMES_ROUNDED = 16.0
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    absolute: float
-    relative: float
-
-    @staticmethod
-    def of(dtype: torch.dtype) -> Tolerance:
-        return Tolerance(*_TOLERANCES.get(dtype, _TOLERANCES[torch.float32]))
-
-    def allows(self, difference: float, magnitude: float) -> bool:
-        return difference <= self.absolute + self.relative * magnitude
 
 
 @dataclass
@@ -65,7 +36,9 @@ class Difference:
     magnitude: float = 0.0
     top1: float | None = None
     wrong: str | None = None  # why the output fails the comparison; None if it passes
-    in_column: str | None = None  # why one of its columns seems to fail it, though the whole passes
+    # Why it seems to fail by the scale of its own or of one of its columns, though the absolute allowance passes.
+    in_column: str | None = None
+    rounding: float = 0.0  # what roundings of usual results explain
 
     @property
     def relative(self) -> float:
@@ -111,7 +84,10 @@ class Parity:
             "kinds": self.kinds,
             "skipped": self.skipped,
             "sensitive": self.sensitive,
-            "allowed": asdict(self.tolerance),
+            "allowed": {
+                "absolute": self.tolerance.absolute,
+                "relative": self.tolerance.relative,
+            },
             "seen": {"absolute": self.absolute, "relative": self.relative, "top1": self.top1},
         }
 
@@ -131,6 +107,7 @@ def measure(
     model gives NaN or Inf there, unless ``allow_nan`` is set.
     """
     parity = Parity(runtime, tolerance)
+    usual: list[float] = []  # the magnitudes of the results on given inputs
     for batch in batches:
         try:
             names, expected = _expected(module, batch, allow_nan)
@@ -139,7 +116,9 @@ def measure(
             continue
         with own_random_numbers(module):  # those that the model has drawn
             given = _run(runner, batch)
-        differences = compare(names, expected, given, tolerance)
+        if batch.given:
+            usual = _larger(usual, [_magnitude(tensor) for tensor in expected])
+        differences = compare(names, expected, given, tolerance, usual)
         _judge_columns(module, batch.sample, expected, given, differences, tolerance)
         parity.batches.append({name: list(t.shape) for name, t in batch.sample.items()})
         parity.kinds.append(batch.kind)
@@ -223,8 +202,9 @@ def _is_sensitive(
     tolerance: Tolerance,
 ) -> bool:
     """Whether the artefact's results differ too much, but no more than the model's own change if
-    its inputs and parameters are rounded otherwise."""
-    if len(expected) != len(given) or not any(one.wrong for one in differences):
+    its inputs and parameters are rounded otherwise. `_judge_columns` has asked that of columns."""
+    wrong = [one for one in differences if one.wrong]
+    if len(expected) != len(given) or not wrong or any(one.in_column for one in wrong):
         return False
     rounded = _rounded(module, sample)
     return rounded is not None and all(
@@ -242,7 +222,7 @@ def _judge_columns(
     differences: Sequence[Difference],
     tolerance: Tolerance,
 ) -> None:
-    """A column that differs by more than its own scale allows is wrong, unless rounding does that to the model."""
+    """What differs by more than its own scale allows is wrong, unless rounding does that to the model."""
     if all(one.wrong or not one.in_column for one in differences):
         return
     rounded = _rounded(module, sample)
@@ -251,27 +231,17 @@ def _judge_columns(
     for at, (one, want, got) in enumerate(zip(differences, expected, given, strict=True)):
         if one.wrong or not one.in_column:
             continue
-        others = [result[at].cpu().double() for result in rounded]
-        want, got = want.cpu().double(), got.cpu().double()
+        others = [_wide(result[at].cpu()) for result in rounded]
+        want, got = _wide(want.cpu()), _wide(got.cpu())
         if any(other.shape != want.shape for other in others):
             continue
-        spread = torch.stack([(other - want).abs() for other in others]).amax(0)
-        beyond = (want - got).abs() > _of_columns(want, tolerance) + _TIMES_ROUNDED * spread
+        apart = torch.stack([(other - want).abs() for other in others]).amax(0)
+        spread = of_columns(apart.nan_to_num(0.0, torch.inf))
+        beyond = (want - got).abs() > (
+            of_elements(want, tolerance) + one.rounding + _TIMES_ROUNDED * spread
+        )
         if bool(beyond.any()):
             one.wrong = one.in_column
-
-
-def _of_columns(want: torch.Tensor, tolerance: Tolerance) -> torch.Tensor:
-    """What each element may differ by if it is compared with the elements of its column, along each axis but the
-    first that has few columns."""
-    largest = want.abs().nan_to_num(0.0, 0.0, 0.0)
-    whole = float(largest.max())
-    allowed = torch.full_like(largest, whole)
-    for axis in range(1, want.dim()):
-        if 1 < want.shape[axis] <= _MOST_COLUMNS:
-            others = [other for other in range(want.dim()) if other != axis]
-            allowed = torch.minimum(allowed, largest.amax(others, keepdim=True))
-    return tolerance.absolute + tolerance.relative * allowed.clamp(min=_LEAST_SHARE * whole)
 
 
 def _is_within(
@@ -285,7 +255,7 @@ def _is_within(
         moved = torch.stack([other != want for other in rounded]).any(0)
         return bool(((want == got) | moved).all())
     spread = torch.stack([(other.double() - want.double()).abs() for other in rounded]).amax(0)
-    allowed = tolerance.absolute + tolerance.relative * float(want.double().abs().max())
+    allowed = tolerance.most(float(want.double().abs().max()))
     apart = (want.double() - got.double()).abs()
     return bool((apart <= allowed + _TIMES_ROUNDED * spread).all())
 
@@ -302,7 +272,11 @@ def compare(
     expected: Sequence[torch.Tensor],
     given: Sequence[torch.Tensor],
     tolerance: Tolerance,
+    usual: Sequence[float] = (),
 ) -> list[Difference]:
+    """The differences by output. ``usual`` has the magnitudes that the outputs have on other inputs: a function that
+    is near zero here (a sigmoid) may have the roundings of its usual results.
+    """
     if len(expected) != len(given):
         return [
             Difference(
@@ -310,13 +284,30 @@ def compare(
             )
         ]
     return [
-        _difference(name, want.detach().cpu(), got.detach().cpu(), tolerance)
-        for name, want, got in zip(names, expected, given, strict=True)
+        _difference(
+            name, want.detach().cpu(), got.detach().cpu(), tolerance, usual[at] if usual else 0.0
+        )
+        for at, (name, want, got) in enumerate(zip(names, expected, given, strict=True))
     ]
 
 
+def _larger(one: Sequence[float], other: Sequence[float]) -> list[float]:
+    return [max(pair) for pair in zip(one or other, other, strict=True)]
+
+
+def _magnitude(tensor: torch.Tensor) -> float:
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        return 0.0
+    finite = tensor[tensor.isfinite()]
+    return float(finite.abs().max()) if finite.numel() else 0.0
+
+
+def _wide(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64)
+
+
 def _difference(
-    name: str, want: torch.Tensor, got: torch.Tensor, tolerance: Tolerance
+    name: str, want: torch.Tensor, got: torch.Tensor, tolerance: Tolerance, usual: float
 ) -> Difference:
     result = Difference(name)
     if want.shape != got.shape:
@@ -331,6 +322,7 @@ def _difference(
         if unequal:
             result.wrong = f"{unequal} of {want.numel()} elements differ"
     else:
+        result.rounding = torch.finfo(want.dtype).eps * usual
         _floating(result, want, got, tolerance)
     return result
 
@@ -338,18 +330,16 @@ def _difference(
 def _floating(
     result: Difference, want: torch.Tensor, got: torch.Tensor, tolerance: Tolerance
 ) -> None:
-    wide = torch.complex128 if want.is_complex() else torch.float64
-    want, got = want.to(wide), got.to(wide)
+    want, got = _wide(want), _wide(got)
     same = (want == got) | (want.isnan() & got.isnan())  # Inf minus Inf would be NaN
     apart = torch.where(same, 0.0, (want - got).abs())
     if not apart.isfinite().all():
         result.absolute = float("inf")
         result.wrong = f"{int((~apart.isfinite()).sum())} elements are NaN or Inf in only one of the two results"
         return
-    finite = want[want.isfinite()]
     result.absolute = float(apart.max())
-    result.magnitude = float(finite.abs().max()) if finite.numel() else 0.0
-    allowed = tolerance.absolute + tolerance.relative * result.magnitude
+    result.magnitude = _magnitude(want)
+    allowed = tolerance.most(result.magnitude)
     if not want.is_complex() and want.dim() > 1 and want.shape[-1] > 1:
         result.top1 = _top1(want, got, allowed)
     if result.absolute > allowed:
@@ -358,14 +348,12 @@ def _floating(
             f"differs by {result.absolute:.3g} at {at}, {result.relative:.3g} of the largest element; "
             f"allowed {allowed:.3g}"
         )
-    elif not want.is_complex() and want.dim() > 1:
-        of_columns = _of_columns(want, tolerance)
-        if bool((apart > of_columns).any()):
-            at = [int(i) for i in torch.unravel_index((apart - of_columns).argmax(), apart.shape)]
-            result.in_column = (
-                f"differs by {float(apart[tuple(at)]):.3g} at {at}, where its column allows "
-                f"{float(of_columns[tuple(at)]):.3g} (the largest element of the whole is {result.magnitude:.3g})"
-            )
+    elif bool((apart > (own := of_elements(want, tolerance) + result.rounding)).any()):
+        at = [int(i) for i in torch.unravel_index((apart - own).argmax(), apart.shape)]
+        result.in_column = (
+            f"differs by {float(apart[tuple(at)]):.3g} at {at}, where its scale allows "
+            f"{float(own[tuple(at)]):.3g} (the largest element of the whole is {result.magnitude:.3g})"
+        )
 
 
 def _top1(want: torch.Tensor, got: torch.Tensor, allowed: float) -> float | None:

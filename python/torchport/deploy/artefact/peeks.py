@@ -25,9 +25,9 @@ class Peeks(TorchFunctionMode):
     """``found`` has what the lines of the model do so, by line. What they learn of a tensor is in no graph:
     an artefact keeps what they did with it in the run from which it was made."""
 
-    def __init__(self) -> None:
+    def __init__(self, found: dict[str, str] | None = None) -> None:
         super().__init__()
-        self.found: dict[str, str] = {}
+        self.found: dict[str, str] = {} if found is None else found
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None

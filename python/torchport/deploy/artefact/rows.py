@@ -10,8 +10,9 @@ from torch import nn
 
 from torchport.deploy.artefact.axes import Axes
 from torchport.deploy.artefact.batches import other_inputs
-from torchport.deploy.artefact.parity import Tolerance, eager
+from torchport.deploy.artefact.parity import eager
 from torchport.deploy.artefact.sample import Sample
+from torchport.deploy.artefact.tolerance import Tolerance
 
 
 def rows_are_independent(

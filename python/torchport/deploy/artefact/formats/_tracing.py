@@ -12,6 +12,7 @@ import torch
 from torch.jit._trace import TracerWarning
 from torch.overrides import TorchFunctionMode
 
+from torchport.deploy.artefact.threads import in_other_threads
 from torchport.deploy.artefact.user_lines import line_here
 
 # Functions that make a Python value of a tensor -> what becomes constant.
@@ -30,6 +31,8 @@ _READS = {
     "numpy": "makes a NumPy array of",
     "__array__": "makes a NumPy array of",
 }
+# Functions that run Python on each element of a tensor; a trace has nothing of it.
+_BY_ELEMENT = frozenset(["apply_", "map_", "map2_"])
 _SIZES = frozenset(["aten::size", "aten::dim", "aten::len", "aten::numel"])
 _SIZED_BY_VALUES = frozenset(
     ["aten::nonzero", "aten::nonzero_numpy", "aten::masked_select", "aten::_unique2", "aten::unique_dim",
@@ -44,12 +47,13 @@ class Reads:
     """What the Python of a model reads while it is traced; each entry has the user's line.
 
     ``values`` depend on the values of inputs, and ``sizes`` only on their sizes. ``warnings`` are
-    other warnings of the tracer.
+    other warnings of the tracer. ``elements`` are lines that run Python on each element.
     """
 
     values: dict[str, str] = field(default_factory=dict)  # line -> words
     sizes: dict[str, str] = field(default_factory=dict)
     warnings: dict[str, str] = field(default_factory=dict)
+    elements: dict[str, str] = field(default_factory=dict)
 
 
 @contextmanager
@@ -87,7 +91,11 @@ class _Context:
 def watched_reads() -> Iterator[Reads]:
     """Collects the reads of the trace that is made in the block, and silences torch's warnings."""
     reads = Reads()
-    with warnings.catch_warnings(), _Watch(reads):
+    with (
+        warnings.catch_warnings(),
+        in_other_threads(lambda: _Watch(reads, is_traced=False)),
+        _Watch(reads),
+    ):
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", TracerWarning)
         warnings.showwarning = lambda message, *_, **__: _note(reads, message)
@@ -104,25 +112,49 @@ def _note(reads: Reads, message: Warning | str) -> None:
 
 
 class _Watch(TorchFunctionMode):
-    def __init__(self, reads: Reads):
+    """Only one thread ``is_traced``: what others compute is a constant of the trace."""
+
+    def __init__(self, reads: Reads, is_traced: bool = True):
         super().__init__()
         self._reads = reads
+        self._is_traced = is_traced
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         if func == torch.Tensor.data.__get__:  # type: ignore[attr-defined]
             return args[0].detach()  # the same memory, and the trace knows where it is from
-        words = _READS.get(getattr(func, "__name__", ""))
-        if words is not None:
-            tensors = [value for value in args if isinstance(value, torch.Tensor)]
-            found = {_depends_on(tensor) for tensor in tensors}
+        name = getattr(func, "__name__", "")
+        tensors = [value for value in args if isinstance(value, torch.Tensor)]
+        if name in _BY_ELEMENT and not (self._is_traced and all(map(_is_constant, tensors))):
+            line = line_here() or _TORCHS
+            self._reads.elements.setdefault(
+                line, f"runs Python on each element of a tensor ({name})"
+            )
+        if (words := _READS.get(name)) is not None:
+            found = self._sources(tensors)
             line = line_here() or _TORCHS
             if "values" in found:
-                self._reads.values.setdefault(line, f"{words} values of the inputs")
+                where = "" if self._is_traced else ", in another thread"
+                self._reads.values.setdefault(line, f"{words} values of the inputs{where}")
             elif "sizes" in found:
                 self._reads.sizes.setdefault(line, f"{words} sizes of the inputs")
         return func(*args, **(kwargs or {}))
+
+    def _sources(self, tensors: list[torch.Tensor]) -> set[str]:
+        """What the tensors are computed from. Of other threads the trace does not know it, so that all but
+        parameters count."""
+        if self._is_traced:
+            return {_depends_on(tensor) for tensor in tensors}
+        return {"" if isinstance(one, torch.nn.Parameter) else "values" for one in tensors}
+
+
+def _is_constant(tensor: torch.Tensor) -> bool:
+    try:
+        torch._C._get_value_trace(tensor)  # type: ignore[attr-defined]
+    except RuntimeError:
+        return True
+    return False
 
 
 def _depends_on(tensor: torch.Tensor) -> str:

@@ -14,6 +14,7 @@ import torch
 from torchport.deploy.artefact.errors import ExportError
 from torchport.deploy.artefact.formats._format import ExportedModel, Format, Options, Runner
 from torchport.deploy.artefact.formats._opsets import LEAST_OF_EXPORTER, converted
+from torchport.deploy.artefact.formats._unlike import assumed as unlike
 from torchport.deploy.artefact.quiet import quiet
 from torchport.deploy.artefact.sample import Form, Sample
 from torchport.deploy.artefact.user_lines import is_library
@@ -83,6 +84,7 @@ class OnnxModel(Format):
     def write(self, subject: ExportedModel, path: Path, options: Options) -> dict[str, Any]:
         program = _translated(subject, options.opset)
         opset = program.model.opset_imports[""]
+        subject.assumptions.extend(unlike(subject.graph))
         if options.opset is None or opset == options.opset:
             # Up to 2 GB, the limit of a protobuf message, this writes one file; above, also
             # PATH.data.

@@ -135,11 +135,20 @@ def _traced(subject: ExportedModel, options: Options) -> torch.jit.ScriptModule:
             f"torch.jit.trace cannot record the model{f', at {line}' if line else ''}:\n"
             f"  {_told(error)}"
         ) from error
+    if reads.elements:
+        raise ExportError(_by_element(reads))
     if reads.values and not options.allow_baked:
         raise ExportError(_baked(reads))
     for kind in (reads.values, reads.sizes, reads.warnings):
         subject.assumptions.extend(f"{Path(line).name} {words}" for line, words in kind.items())
     return traced
+
+
+def _by_element(reads: Reads) -> str:
+    lines = ["the model runs Python on the elements of a tensor, of which a trace keeps nothing:"]
+    lines += [f"  {line} {words}" for line, words in reads.elements.items()]
+    lines.append("compute with tensors: torch.where, or operators on the whole tensor")
+    return "\n".join(lines)
 
 
 def _baked(reads: Reads) -> str:
