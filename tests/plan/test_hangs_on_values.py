@@ -24,6 +24,9 @@ HANGS = {
     "index": "y = x[: x.argmax()].clone()\n",
     "all close": "if torch.allclose(x, x * 2):\n    kept.append(x * 2)\n",
     "equal": "if not torch.equal(x, x * 2):\n    kept.append(x * 2)\n",
+    "early stop": "bad = 0\nfor _ in range(9):\n    v = x.mean().item()\n    if v < 1:\n        bad += 1\n"
+    "    if bad > 3:\n        break\n    kept.append(x * 2)\n",
+    "kept": "best = None\nif x.mean() < 1:\n    best = x\n",
     "in a function": "def stops(y):\n    return y.norm() < 3\nwhile not stops(x):\n    x = x * 0.5\n",
     "lbfgs": "p = torch.nn.Parameter(x)\no = torch.optim.LBFGS([p])\ndef close():\n"
     "    o.zero_grad()\n    l = (p * p).sum()\n    l.backward()\n    return l\no.step(close)\n",
@@ -38,6 +41,8 @@ TELLS = {
     "int of accuracy": "good = 0\ngood += int((x > 0).sum())\nprint('%d' % good, good / 7)\n",
     "check": "assert torch.isfinite(x).all()\nif x.isnan().any():\n    raise ValueError(x)\n",
     "check of a number": "if x.mean().item() > 3:\n    print('large')\n",
+    "best model": "best = math.inf\nfor _ in range(2):\n    v = x.mean().item()\n    if v < best:\n"
+    "        best = v\n        torch.save(x, 'best.pt')\n",
     "best": "best = 0.0\nbest = max(best, x.mean().item())\nprint(best)\n",
     "in json": "import json\nprint(json.dumps({'loss': x.mean().item(), 'n': x.argmax().item()}))\n",
     "in torch": "y = torch.tensor([x.mean().item()]).cuda() * x.mean().item()\n",

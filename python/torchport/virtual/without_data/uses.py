@@ -73,6 +73,11 @@ def _only_tells(statements: Iterable[ast.stmt]) -> bool:
     return True
 
 
+def _saves(statement: ast.stmt) -> bool:
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(call, ast.Call) and ast.unparse(call.func) == "torch.save"
+
+
 class _Flow:
     """Where a number goes from one statement, by names."""
 
@@ -111,12 +116,30 @@ class _Flow:
         elif isinstance(statement, (ast.For, ast.AsyncFor)):
             self.taint([statement.target])
         elif isinstance(statement, ast.If):
-            if not _only_tells([*statement.body, *statement.orelse]):
-                raise _MattersError
+            self.under(statement)
         elif isinstance(statement, ast.Return):
             self.returns(statement)
         elif not isinstance(statement, (ast.Expr, ast.Delete)):
             raise _MattersError
+
+    def under(self, condition: ast.If) -> None:
+        """What a branch may do: tell, save tensors to a file, and set variables to constants or to what was compared,
+        which are one number each. Where these variables go is followed."""
+        compared = {
+            ast.dump(one)
+            for node in ast.walk(condition.test)
+            if isinstance(node, ast.Compare)
+            for one in [node.left, *node.comparators]
+        }
+        for one in [*condition.body, *condition.orelse]:
+            if isinstance(one, ast.If):
+                self.under(one)
+            elif isinstance(one, (ast.Assign, ast.AugAssign)):
+                if not isinstance(one.value, ast.Constant) and ast.dump(one.value) not in compared:
+                    raise _MattersError
+                self.taint(one.targets if isinstance(one, ast.Assign) else [one.target])
+            elif not (_only_tells([one]) or _saves(one)):
+                raise _MattersError
 
     def returns(self, statement: ast.Return) -> None:
         name = self.owners.get(id(statement), "")
@@ -240,11 +263,15 @@ def _goes_on(how: str, tree: ast.Module, start: ast.stmt) -> bool | None:
     """Whether what a statement reads may decide; none if it is not known to read anything."""
     if isinstance(start, (ast.Assert, ast.Raise)):
         return False
-    if how == "condition" and isinstance(start, (ast.If, ast.While, ast.For)):
-        return not (isinstance(start, ast.If) and _only_tells([*start.body, *start.orelse]))
+    if how == "condition" and isinstance(start, (ast.While, ast.For)):
+        return True
     flow = _Flow(tree, start)
     try:
-        flow.judge(start)
+        if how == "condition" and isinstance(start, ast.If):
+            flow.under(start)
+            flow.found = True
+        else:
+            flow.judge(start)
         if how == "condition" and isinstance(start, ast.Return):
             flow.returns(start)
         flow.follow()
