@@ -106,6 +106,8 @@ int search_largest(const PlanOptions& options, const std::string& profile,
     const auto plan = run_once(options, profile, filled(rest, search->name, std::to_string(value)),
                                true, {{search->name, std::to_string(value)}});
     if (!plan) return fail(plan.error());
+    if (plan->verdict() == plan::Verdict::kHangsOnValues)
+      return fail(hangs_on_values(fmt::format("{}={}", search->name, value), *plan));
     if (!plan->ran_out() && plan->status != 0)
       return fail({base::ErrorCode::kConfig,
                    fmt::format("the program fails with {}={}, and not for want of memory: {}",
@@ -129,15 +131,19 @@ int search_largest(const PlanOptions& options, const std::string& profile,
 int compare(const PlanOptions& options, const std::vector<std::string>& rest) {
   std::vector<std::pair<std::string, plan::Plan>> plans;
   bool all_fit = true;
+  bool one_fails = false;
   for (const std::string& profile : options.profiles) {
     auto plan = run_once(options, profile, rest, true);
     if (!plan) return fail(plan.error());
-    all_fit = all_fit && plan->verdict() == plan::Verdict::kFits;
+    const plan::Verdict verdict = plan->verdict();
+    all_fit = all_fit && verdict == plan::Verdict::kFits;
+    one_fails =
+        one_fails || (verdict != plan::Verdict::kFits && verdict != plan::Verdict::kHangsOnValues);
     plans.emplace_back(profile, std::move(*plan));
   }
   fmt::print("{}", options.format == "json" ? plan::comparison_as_json(plans)
                                             : plan::comparison_as_text(plans));
-  return all_fit ? 0 : 1;
+  return all_fit ? kClean : one_fails ? kFindings : kNotKnown;
 }
 
 // Whether the files that are wanted can be written. They are of one run.
@@ -185,6 +191,7 @@ int run(const PlanOptions& options, std::vector<std::string> rest) {
       return fail(written.error());
   // The program's last line may have no end, as that of a progress bar.
   fmt::print("{}", options.format == "json" ? "\n" + plan::as_json(*plan) : plan::as_text(*plan));
+  if (plan->verdict() == plan::Verdict::kHangsOnValues) return kNotKnown;
   if (plan->status != 0 && !plan->ran_out()) return plan->status;
   return plan->verdict() == plan::Verdict::kFits ? 0 : 1;
 }
@@ -199,7 +206,8 @@ void attach(CLI::App& app) {
       "  torchport plan [OPTIONS] SCRIPT [ARGS...]\n"
       "  torchport plan [OPTIONS] -m MODULE [ARGS...]\n"
       "  torchport plan [OPTIONS] -- torchrun --nproc-per-node 8 train.py\n\n"
-      "The exit code is 0 if the program fits, 1 if it does not, else the program's.");
+      "The exit code is 0 if the program fits, 1 if it does not, 3 if that hangs on values "
+      "that are not there, else the program's.");
   sub->add_option("--devices", options->devices,
                   "The devices, N of one kind (default: cuda:1; with --ranks, up to cuda:8)")
       ->type_name("KIND:N");
@@ -252,6 +260,10 @@ void attach(CLI::App& app) {
 const CommandRegistration kRegistered{{.order = 6, .attach = &attach, .takes_rest = "plan"}};
 
 }  // namespace
+
+base::Error hangs_on_values(const std::string& run, const plan::Plan& plan) {
+  return {base::ErrorCode::kConfig, fmt::format("{}: {}", run, plan::in_a_line(plan)), {}, 0};
+}
 
 base::Result<plan::Plan> run_once(const PlanOptions& options, const std::string& profile,
                                   const std::vector<std::string>& rest, bool quiet,

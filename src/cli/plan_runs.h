@@ -34,6 +34,12 @@ struct PlanOptions {
   return options.devices.empty() ? "cuda:1" : options.devices;
 }
 
+// The exit code where the verdict hangs on values that are not there.
+inline constexpr int kNotKnown = 3;
+
+// The error of a question that one of several runs leaves open, whose exit code is kNotKnown.
+[[nodiscard]] base::Error hangs_on_values(const std::string& run, const plan::Plan& plan);
+
 // Runs the program and reads what its processes wrote. `rest` are the words after the options, as
 // `torchport run` takes them. The program's output is not shown if `quiet`. `variables` stay set.
 // A program that failed before it used a device is told, and has a plan without devices; an error

@@ -61,6 +61,8 @@ class Trials {
   base::Result<plan::CardTrial> operator()(const plan::Card& card) {
     const auto plan = run_once(options_, card.profile, rest_, true);
     if (!plan) return tl::unexpected<base::Error>(plan.error());
+    if (plan->verdict() == plan::Verdict::kHangsOnValues)
+      return tl::unexpected<base::Error>(hangs_on_values(card.profile, *plan));
     plan::CardTrial trial;
     std::string line = plan::in_a_line(*plan);
     if (plan->status != 0 && !plan->ran_out()) {

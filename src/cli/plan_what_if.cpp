@@ -111,6 +111,7 @@ base::Result<Case> parse_case(std::string_view text) {
 
 // What the case did not do to the program, to be said instead of figures.
 std::string not_done(const Case& tried, const plan::Plan& plan) {
+  if (plan.verdict() == plan::Verdict::kHangsOnValues) return {};
   if (plan.status != 0 && !plan.ran_out())
     return fmt::format("the program does not run so: {}", plan.ended_by());
   for (const std::string& change : tried.changes) {
@@ -149,6 +150,7 @@ int what_if(const PlanOptions& options, const std::string& profile,
   }
   plan::Alternatives alternatives;
   bool one_fits = false;
+  bool one_hangs = false;
   const bool as_text = options.format != "json";
   if (as_text) fmt::print("{}", plan::alternatives_heading());
   for (const Case& tried : cases) {
@@ -157,12 +159,13 @@ int what_if(const PlanOptions& options, const std::string& profile,
     plan::Alternative alternative{tried.name, not_done(tried, *plan), std::move(*plan)};
     one_fits = one_fits ||
                (alternative.not_done.empty() && alternative.plan.verdict() == plan::Verdict::kFits);
+    one_hangs = one_hangs || alternative.plan.verdict() == plan::Verdict::kHangsOnValues;
     if (as_text) fmt::print("{}", plan::alternative_as_text(alternative));
     std::fflush(stdout);
     alternatives.push_back(std::move(alternative));
   }
   if (!as_text) fmt::print("{}", plan::alternatives_as_json(alternatives));
-  return one_fits ? 0 : 1;
+  return one_fits ? kClean : one_hangs ? kNotKnown : kFindings;
 }
 
 }  // namespace torchport::cli

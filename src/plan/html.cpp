@@ -171,14 +171,25 @@ std::string uncertain_html(const Plan& plan) {
   return html;
 }
 
+std::string hangs_html(const Plan& plan) {
+  if (plan.verdict() != Verdict::kHangsOnValues) return {};
+  std::string html =
+      "<h2>What hangs on values</h2>\n<p class=soft>At these lines a loop, a branch or a size "
+      "takes another way with values.</p>\n<ul>\n";
+  for (const std::string& line : plan.lines_it_hangs_on())
+    html += fmt::format("<li class=path>{}</li>\n", escape(line));
+  return html + "</ul>\n";
+}
+
 std::string head_html(const Plan& plan) {
   const Verdict verdict = plan.verdict();
   std::string line = in_a_line(plan);
   if (!line.empty() && line.front() >= 'a' && line.front() <= 'z')
     line.front() = static_cast<char>(line.front() - 'a' + 'A');
-  const std::string_view tone = verdict == Verdict::kFits        ? "ok"
-                                : verdict == Verdict::kMayNotFit ? "warning"
-                                                                 : "bad";
+  const std::string_view tone =
+      verdict == Verdict::kFits                                              ? "ok"
+      : verdict == Verdict::kMayNotFit || verdict == Verdict::kHangsOnValues ? "warning"
+                                                                             : "bad";
   std::string html = fmt::format(
       "<h1 class={}>{}</h1>\n<p class=soft>{} of {}; devices: {}; processes: {}; planned in {:.1f} "
       "s without computing</p>\n",
@@ -200,7 +211,7 @@ std::string head_html(const Plan& plan) {
 std::string as_html(const Plan& plan) {
   std::string body = head_html(plan);
   for (const AlikeDevices& one : alike_devices(plan)) body += device_html(plan, one);
-  body += missing_html(plan) + uncertain_html(plan);
+  body += hangs_html(plan) + missing_html(plan) + uncertain_html(plan);
   return page::framed("torchport plan: memory", picture_style() + std::string(kPageStyle), body);
 }
 

@@ -104,6 +104,13 @@ bool used_a_device(const nlohmann::json& told) {
          });
 }
 
+// Adds the lines of a process that others did not have.
+void add_lines(std::vector<std::string>& lines, const nlohmann::json& told, const char* name) {
+  for (std::string line : told.value(name, std::vector<std::string>()))
+    if (std::find(lines.begin(), lines.end(), line) == lines.end())
+      lines.push_back(std::move(line));
+}
+
 // Adds what one process wrote.
 void add(Plan& plan, const nlohmann::json& told, const std::filesystem::path& folder) {
   plan.profile = told.at("profile");
@@ -121,6 +128,8 @@ void add(Plan& plan, const nlohmann::json& told, const std::filesystem::path& fo
   }
   for (const auto& one : told.at("missing_values"))
     plan.missing.push_back({one.at("kind"), one.at("operator"), one.at("line"), one.at("count")});
+  add_lines(plan.hangs_on, told, "hangs_on");
+  add_lines(plan.at_most, told, "at_most");
   if (const auto why = told.find("uncertain"); why != told.end())
     for (const auto& one : *why) plan.uncertain.insert(one.get<std::string>());
   if (plan.ended_with.empty() && !told.at("ended_by").empty())
@@ -172,7 +181,19 @@ bool Plan::ran_out() const {
                                     [](const Device& device) { return !device.failures.empty(); });
 }
 
+const std::vector<std::string>& Plan::lines_it_hangs_on() const {
+  return hangs_on.empty() ? at_most : hangs_on;
+}
+
 Verdict Plan::verdict() const {
+  if (!hangs_on.empty()) return Verdict::kHangsOnValues;
+  const Verdict planned = verdict_as_planned();
+  // The largest sizes are an upper bound: what fits with them fits.
+  const bool may_fit = planned == Verdict::kDoesNotFit || planned == Verdict::kMayNotFit;
+  return may_fit && !at_most.empty() ? Verdict::kHangsOnValues : planned;
+}
+
+Verdict Plan::verdict_as_planned() const {
   if (ran_out()) return Verdict::kDoesNotFit;
   if (status != 0 && !was_interrupted()) return Verdict::kUnknown;
   Verdict worst = Verdict::kFits;

@@ -120,7 +120,8 @@ enum class Verdict : std::uint8_t {
   kFits,
   kMayNotFit,  // whether it does depends on what is not exact
   kDoesNotFit,
-  kUnknown,  // the program failed for another reason
+  kUnknown,        // the program failed for another reason
+  kHangsOnValues,  // it takes another way with values
 };
 
 // Of all processes of the program: a device is that of the process that needs most of it.
@@ -129,6 +130,10 @@ struct Plan {
   std::uint64_t memory = 0;
   std::vector<Device> devices;  // those that were used
   std::vector<MissingValue> missing;
+  // Lines of a loop, a branch or a size that hangs on values which were not there; and lines whose
+  // results were planned as large as they can be.
+  std::vector<std::string> hangs_on{};
+  std::vector<std::string> at_most{};
   std::set<std::string> uncertain{};  // why a figure may be another one, in words
   std::string ended_with;             // the exception that ended the program; empty if none did
   std::string ended_early{};  // by the plan: after "steps" or "seconds"; empty if it was not
@@ -144,6 +149,10 @@ struct Plan {
 
   [[nodiscard]] bool ran_out() const;
   [[nodiscard]] Verdict verdict() const;
+  // Of the way that was planned, whatever it hangs on.
+  [[nodiscard]] Verdict verdict_as_planned() const;
+  // The lines for which the verdict is kHangsOnValues.
+  [[nodiscard]] const std::vector<std::string>& lines_it_hangs_on() const;
   [[nodiscard]] std::string ended_by() const;
   // Whether the user ended it, by Ctrl-C.
   [[nodiscard]] bool was_interrupted() const;

@@ -180,6 +180,36 @@ TEST_CASE("the report says what of the program it leaves out") {
   CHECK(plan_of({process(kMiB, failure), ended}, 1).ran_out());
 }
 
+TEST_CASE("what hangs on values is not known") {
+  std::string told = process(kMiB);
+  replace(told, R"("ended_by": [])", R"("ended_by": [], "hangs_on": ["train.py:5", "train.py:9"])");
+  const Plan plan = plan_of({told, told});
+  CHECK(plan.verdict() == Verdict::kHangsOnValues);
+  CHECK(in_a_line(plan) ==
+        "not known: hangs on values at train.py:5 and 1 more; an estimate without them: 1.01 MiB "
+        "to 1.02 MiB");
+  CHECK(as_text(plan).find("at:\n  train.py:5\n  train.py:9\n") != std::string::npos);
+  CHECK(as_html(plan).find("<li class=path>train.py:9</li>") != std::string::npos);
+  CHECK(as_json(plan).find(R"("verdict": "not known")") != std::string::npos);
+  // Nor is it known that it does not fit, or that it fails.
+  const std::string failure = R"({"bytes": 2097152, "line": "train.py:8", "module": "Net"})";
+  std::string ran_out = process(kMiB, failure);
+  replace(ran_out, R"("ended_by": [])", R"("ended_by": [], "hangs_on": ["train.py:5"])");
+  CHECK(in_a_line(plan_of({ran_out}, 1)) ==
+        "not known: hangs on values at train.py:5; the way that was planned without them does not "
+        "fit");
+  CHECK(plan_of({told}, 1).verdict() == Verdict::kHangsOnValues);
+}
+
+TEST_CASE("the largest sizes are an upper bound") {
+  std::string told = process(kMiB);
+  replace(told, R"("ended_by": [])", R"("ended_by": [], "at_most": ["train.py:5"])");
+  CHECK(plan_of({told}).verdict() == Verdict::kFits);
+  replace(told, R"("memory": 16106127360)", R"("memory": 1048576)");
+  CHECK(in_a_line(plan_of({told})) ==
+        "not known: hangs on values at train.py:5; needs at most 1.02 MiB");
+}
+
 TEST_CASE("what is no plan is refused") {
   const base::TemporaryFolder folder;
   const auto why = [&](int status) { return read_plan(folder.path(), status).error().message; };

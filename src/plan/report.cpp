@@ -130,10 +130,11 @@ std::string uncertain_text(const Plan& plan) {
 }
 
 const char* verdict_name(Verdict verdict) {
-  return verdict == Verdict::kFits        ? "fits"
-         : verdict == Verdict::kMayNotFit ? "may not fit"
-         : verdict == Verdict::kUnknown   ? "unknown"
-                                          : "does not fit";
+  return verdict == Verdict::kFits            ? "fits"
+         : verdict == Verdict::kMayNotFit     ? "may not fit"
+         : verdict == Verdict::kUnknown       ? "unknown"
+         : verdict == Verdict::kHangsOnValues ? "not known"
+                                              : "does not fit";
 }
 
 nlohmann::json json_of(const Time& time) {
@@ -218,6 +219,8 @@ nlohmann::json json_of(const Plan& plan) {
           {"verdict", verdict_name(plan.verdict())},
           {"devices", devices},
           {"missing_values", missing},
+          {"hangs_on", plan.hangs_on},
+          {"at_most", plan.at_most},
           {"uncertain", plan.uncertain},
           {"snapshots", snapshots},
           {"processes", plan.processes},
@@ -229,10 +232,36 @@ nlohmann::json json_of(const Plan& plan) {
           {"seconds", plan.seconds}};
 }
 
+// "not known: hangs on values at train.py:7; planned without them: 1.2 GiB to 1.4 GiB"
+std::string what_it_hangs_on(const Plan& plan, const Device& device) {
+  const auto& lines = plan.lines_it_hangs_on();
+  std::string text = "not known: hangs on values at " + lines.front();
+  if (lines.size() > 1) text += fmt::format(" and {} more", lines.size() - 1);
+  if (plan.hangs_on.empty())
+    return text + (plan.ran_out() ? "; with the largest sizes it does not fit"
+                                  : "; needs at most " + size_of(device.most()));
+  if (plan.ran_out()) return text + "; the way that was planned without them does not fit";
+  if (plan.verdict_as_planned() == Verdict::kUnknown)
+    return text + "; the program failed without them: " + plan.ended_by();
+  return text + fmt::format("; an estimate without them: {} to {}", size_of(device.least()),
+                            size_of(device.most()));
+}
+
+std::string hangs_text(const Plan& plan) {
+  if (plan.verdict() != Verdict::kHangsOnValues) return {};
+  std::string text =
+      plan.hangs_on.empty()
+          ? "\nsizes that depend on values were planned as large as they can be, at:\n"
+          : "\na loop, a branch or a size hangs on values that are not there, at:\n";
+  for (const std::string& line : plan.lines_it_hangs_on()) text += fmt::format("  {}\n", line);
+  return text;
+}
+
 }  // namespace
 
 std::string in_a_line(const Plan& plan) {
   const Device& device = fullest(plan);
+  if (plan.verdict() == Verdict::kHangsOnValues) return what_it_hangs_on(plan, device);
   if (plan.ran_out()) {
     const auto failed = std::find_if(plan.devices.begin(), plan.devices.end(),
                                      [](const Device& one) { return !one.failures.empty(); });
@@ -281,7 +310,7 @@ std::string as_text(const Plan& plan) {
         fmt::format("this is rank 0 of {}; the other ranks are assumed to be alike\n", plan.ranks);
   for (const AlikeDevices& one : alike_devices(plan))
     text += device_text(plan, *one.device, one.names);
-  text += missing_text(plan) + uncertain_text(plan);
+  text += hangs_text(plan) + missing_text(plan) + uncertain_text(plan);
   if (!plan.notes.empty()) text += "\n" + plan.notes;
   return text;
 }

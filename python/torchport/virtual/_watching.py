@@ -82,9 +82,8 @@ def _check_format(setting: str) -> None:
         )
 
 
-def find_lines(torch: ModuleType) -> None:
-    """Lets C++ find the line of the program that called an operator, until the program ends."""
-    native = torch._ops.ops.torchport
+def folders_of_others(torch: ModuleType) -> list[str]:
+    """Files whose names start with one of these are not the program's."""
     own = str(Path(__file__).parents[1])
     # torch/_inductor/runtime/cache_dir_utils.py; its default folder ends with the user's name
     compiled = os.environ.get("TORCHINDUCTOR_CACHE_DIR") or f"{gettempdir()}/torchinductor_"
@@ -101,7 +100,13 @@ def find_lines(torch: ModuleType) -> None:
         folders.append(
             f"{Path(triton.origin).parent}/"
         )  # launches of its kernels are the program's
-    native.start_source_lines(folders)
+    return folders
+
+
+def find_lines(torch: ModuleType) -> None:
+    """Lets C++ find the line of the program that called an operator, until the program ends."""
+    native = torch._ops.ops.torchport
+    native.start_source_lines(folders_of_others(torch))
     atexit.register(native.stop_source_lines)  # not while the interpreter shuts down
 
 

@@ -21,7 +21,9 @@ from types import ModuleType
 from typing import Any
 
 from torchport.virtual import alike_ranks, outside, planning_changes, without_data
+from torchport.virtual._watching import folders_of_others
 from torchport.virtual.planning_end import Ending
+from torchport.virtual.without_data import reads
 
 FILE = "TORCHPORT_PLAN"
 SNAPSHOT = "TORCHPORT_PLAN_SNAPSHOT"  # how many events of each device a snapshot may have
@@ -216,7 +218,10 @@ def _recorded(torch: ModuleType, modules: list[str]) -> dict[str, Any]:
         device["reserved"] = max(stats["reserved_bytes"]["all"]["peak"], device["most_reserved"])
         device["parts"] = outside.parts(torch, about, index)
     missing = json.loads(native.missing_values())
+    hangs_on, at_most = reads.hangs_on(missing)
     return recorded | {
+        "hangs_on": [*map(_short, hangs_on)],
+        "at_most": [*map(_short, at_most)],
         "profile": about["profile"]["name"],
         "memory": about["memory"],
         "count": about["count"],
@@ -238,6 +243,8 @@ def start(torch: ModuleType) -> None:
     hooks = torch.nn.modules.module
     hooks.register_module_forward_pre_hook(modules.begin)
     hooks.register_module_forward_hook(modules.end, always_call=True)
+    if without_data.wanted():
+        reads.install(torch, folders_of_others(torch))
     ending = Ending(torch, lambda: write())
     _watch_optimizers(torch, ending)
     _watch_backward(torch, modules, ending)

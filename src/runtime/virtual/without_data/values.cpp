@@ -122,7 +122,10 @@ bool index_by_numbers(Stack* stack, std::size_t first) {
     for (std::int64_t i = 0; i < one->dim(); ++i)
       numbers.push_back(made_up_zeros({one->numel()}, *one, at::kLong));
   }
-  if (any) (*stack)[first + 1] = std::move(numbers);
+  if (any) {
+    note_read({"aten::index", "Tensor"});
+    (*stack)[first + 1] = std::move(numbers);
+  }
   return false;
 }
 
@@ -228,15 +231,15 @@ const std::unordered_map<std::string_view, ValueRule>& rules() {
       {"aten::all.dim", {.one_results = true}},
       {"aten::all.dims", {.one_results = true}},
       {"aten::equal", {true, &yes}},
-      {"aten::nonzero", {true, &all_elements}},
+      {"aten::nonzero", {.reads = true, .instead = &all_elements, .is_size = true}},
       {"aten::masked_scatter_", {false, &mask_fits}},
-      {"aten::masked_select", {true, &all_selected}},
+      {"aten::masked_select", {.reads = true, .instead = &all_selected, .is_size = true}},
       {"aten::min", {.one_results = true}},
       {"aten::multinomial", {false, &drawn_by_quotients}},
       {"aten::repeat_interleave.Tensor", {true, &each_once}},
       {"aten::roll", {.calls_others = &rolls_several}},
-      {"aten::_unique2", {true, &all_unique}},
-      {"aten::unique_consecutive", {true, &all_apart}},
+      {"aten::_unique2", {.reads = true, .instead = &all_unique, .is_size = true}},
+      {"aten::unique_consecutive", {.reads = true, .instead = &all_apart, .is_size = true}},
       {"aten::index.Tensor", {false, &index_by_numbers}},
       {"aten::copy_", {false, &copy}},
       {"aten::_cudnn_rnn", {.by_kernel = true}},

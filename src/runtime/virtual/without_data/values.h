@@ -25,6 +25,7 @@ struct ValueRule {
   // Whether the device's kernel does nothing for such a call but call other operators; null if that
   // never is so.
   bool (*calls_others)(const c10::IValue* arguments) = nullptr;
+  bool is_size = false;      // the result's size depends on values
   bool one_results = false;  // results that are small enough to have data are 1
 };
 

@@ -155,7 +155,11 @@ class WithoutDataKernel final : public c10::OperatorKernel {
     const std::size_t count = op.schema().arguments().size();
     const std::size_t first = stack->size() - count;
     if (!data.lacks) {
-      if (data.made_up && rule_ != nullptr && rule_->reads) note_read(op.operator_name());
+      if (data.made_up && rule_ != nullptr && rule_->reads) {
+        note_read(op.operator_name());
+        // A mask of what is not there chooses all, as a larger one does.
+        if (rule_->is_size && does_instead(stack, first, data.device)) return;
+      }
       // Small tensors that are expanded or broadcast give a large one.
       if (iterates_ && rule_ == nullptr && data.plain &&
           drops_data(elements_together(stack->data() + first, count))) {
