@@ -206,7 +206,7 @@ void attach(CLI::App& app) {
       "  torchport plan [OPTIONS] SCRIPT [ARGS...]\n"
       "  torchport plan [OPTIONS] -m MODULE [ARGS...]\n"
       "  torchport plan [OPTIONS] -- torchrun --nproc-per-node 8 train.py\n\n"
-      "The exit code is 0 if the program fits, 1 if it does not, 3 if that hangs on values "
+      "The exit code is 0 if the program fits, 1 if it does not, 4 if that hangs on values "
       "that are not there, else the program's.");
   sub->add_option("--devices", options->devices,
                   "The devices, N of one kind (default: cuda:1; with --ranks, up to cuda:8)")

@@ -89,12 +89,12 @@ def test_a_small_mask_chooses_all_too(tmp_path: Path) -> None:
 def test_the_reports_name_the_line(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(HEAD + HANGS["branch"])
     run = torchport("plan", "--html", "plan.html", "program.py", folder=tmp_path)
-    assert run.returncode == 3
+    assert run.returncode == 4
     assert "torchport: not known: hangs on values at program.py:5; an estimate" in run.stdout
     page = (tmp_path / "plan.html").read_text()
     assert "Not known: hangs on values at program.py:5" in page
     assert "<li class=path>program.py:5</li>" in page
     run = torchport("plan", "--profile", "t4,h100-80g", "program.py", folder=tmp_path)
-    assert run.returncode == 3
+    assert run.returncode == 4
     run = torchport("plan", "--search", "n=1..4", "program.py", folder=tmp_path)
-    assert run.returncode == 3 and "n=2: not known" in run.stderr
+    assert run.returncode == 4 and "n=2: not known" in run.stderr
