@@ -19,6 +19,7 @@ enum class ErrorCode : std::uint8_t {
   kConfig,    // a setting is unknown or out of range
   kUsage,     // the command line does not make sense
   kChanged,   // a file is no longer what was read
+  kNotKnown,  // what was asked cannot be told
   kInternal,  // a bug in torchport
 };
 

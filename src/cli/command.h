@@ -19,6 +19,7 @@ inline constexpr int kClean = 0;
 inline constexpr int kFindings = 1;
 inline constexpr int kUsageError = 2;
 inline constexpr int kInternalError = 3;
+inline constexpr int kNotKnown = 4;
 
 struct Command {
   int order = 0;  // position in --help

@@ -262,7 +262,7 @@ const CommandRegistration kRegistered{{.order = 6, .attach = &attach, .takes_res
 }  // namespace
 
 base::Error hangs_on_values(const std::string& run, const plan::Plan& plan) {
-  return {base::ErrorCode::kConfig, fmt::format("{}: {}", run, plan::in_a_line(plan)), {}, 0};
+  return {base::ErrorCode::kNotKnown, fmt::format("{}: {}", run, plan::in_a_line(plan)), {}, 0};
 }
 
 base::Result<plan::Plan> run_once(const PlanOptions& options, const std::string& profile,

@@ -34,9 +34,6 @@ struct PlanOptions {
   return options.devices.empty() ? "cuda:1" : options.devices;
 }
 
-// The exit code where the verdict hangs on values that are not there.
-inline constexpr int kNotKnown = 4;
-
 // The error of a question that one of several runs leaves open, whose exit code is kNotKnown.
 [[nodiscard]] base::Error hangs_on_values(const std::string& run, const plan::Plan& plan);
 

@@ -38,6 +38,7 @@ void print_error(const base::Error& error) {
 
 int fail(const base::Error& error) {
   print_error(error);
+  if (error.code == base::ErrorCode::kNotKnown) return kNotKnown;
   return error.code == base::ErrorCode::kUsage ? kUsageError : kInternalError;
 }
 

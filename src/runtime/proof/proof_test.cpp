@@ -1,6 +1,9 @@
+#include <initializer_list>
 #include <string>
+#include <string_view>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "base/file_system.h"
 #include "runtime/proof/alignment.h"
@@ -70,9 +73,16 @@ TEST_CASE("the first difference is where traces part") {
 }
 
 // A line of a trace: an operator whose only result has this mean.
-std::string call(const std::string& name, const std::string& mean,
-                 const std::string& shape = "Float[2,2]") {
-  return "aten::" + name + "\t1\t" + shape + ":" + mean + ":" + mean + ":" + mean + "\n";
+std::string call(std::string_view name, std::string_view mean,
+                 std::string_view shape = "Float[2,2]") {
+  return fmt::format("aten::{0}\t1\t{1}:{2}:{2}:{2}\n", name, shape, mean);
+}
+
+// All lines of some traces.
+std::string all(std::initializer_list<std::string> traces) {
+  std::string text;
+  for (const std::string& trace : traces) text += trace;
+  return text;
 }
 
 proof::Alignment aligned(const std::string& a, const std::string& b) {
@@ -80,36 +90,39 @@ proof::Alignment aligned(const std::string& a, const std::string& b) {
 }
 
 TEST_CASE("another operator with the same result is a pair") {
-  const std::string before = call("mm", "1") + call("relu", "2");
-  const auto found = aligned(before + call("native_dropout_backward", "3") + call("sum", "4"),
-                             before + call("mul", "3") + call("sum", "4"));
+  const std::string before = all({call("mm", "1"), call("relu", "2")});
+  const auto found = aligned(all({before, call("native_dropout_backward", "3"), call("sum", "4")}),
+                             all({before, call("mul", "3"), call("sum", "4")}));
   CHECK_FALSE(found.parting.has_value());
   CHECK(found.compared == 4);
   CHECK(found.renamed == 1);
   CHECK(found.equal_bits);
-  CHECK(aligned(before + call("native_dropout_backward", "3"), before + call("mul", "5"))
-            .parting->first == 2);
+  CHECK(
+      aligned(all({before, call("native_dropout_backward", "3")}), all({before, call("mul", "5")}))
+          .parting->first == 2);
 }
 
-const std::string kForward = call("mm", "1") + call("relu", "2") + call("sum", "3");
-const std::string kNext = call("mm", "7") + call("relu", "8") + call("sum", "9");
-const std::string kAtOnce = call("_foreach_mul_", "11") + call("_foreach_addcdiv_", "12");
-const std::string kOneByOne = call("mul_", "13", "Float[2]") + call("addcdiv_", "14", "Float[2]") +
-                              call("mul_", "15", "Float[3]") + call("addcdiv_", "16", "Float[3]");
+const std::string kForward = all({call("mm", "1"), call("relu", "2"), call("sum", "3")});
+const std::string kNext = all({call("mm", "7"), call("relu", "8"), call("sum", "9")});
+const std::string kAtOnce = all({call("_foreach_mul_", "11"), call("_foreach_addcdiv_", "12")});
+const std::string kOneByOne =
+    all({call("mul_", "13", "Float[2]"), call("addcdiv_", "14", "Float[2]"),
+         call("mul_", "15", "Float[3]"), call("addcdiv_", "16", "Float[3]")});
 
 TEST_CASE("an optimizer's own operators need no pair where what follows agrees") {
-  const auto found = aligned(kForward + kAtOnce + kNext, kForward + kOneByOne + kNext);
+  const auto found = aligned(all({kForward, kAtOnce, kNext}), all({kForward, kOneByOne, kNext}));
   CHECK_FALSE(found.parting.has_value());
   CHECK(found.compared == 6);
   CHECK(found.passed == 6);
-  CHECK_FALSE(aligned(kForward + kAtOnce, kForward + kOneByOne).parting.has_value());
+  CHECK_FALSE(aligned(all({kForward, kAtOnce}), all({kForward, kOneByOne})).parting.has_value());
 }
 
 TEST_CASE("a step that only one of them makes, or that leads elsewhere, is a difference") {
-  CHECK(aligned(kForward + kAtOnce + kNext, kForward + kForward).parting->first == 3);
-  CHECK(aligned(kForward + kAtOnce, kForward).parting->first == 3);
-  CHECK(aligned(kForward + kAtOnce + kNext, kForward + kOneByOne + kForward).parting.has_value());
-  CHECK(aligned(kForward, kForward + kNext).parting->second == 3);
+  CHECK(aligned(all({kForward, kAtOnce, kNext}), all({kForward, kForward})).parting->first == 3);
+  CHECK(aligned(all({kForward, kAtOnce}), kForward).parting->first == 3);
+  CHECK(aligned(all({kForward, kAtOnce, kNext}), all({kForward, kOneByOne, kForward}))
+            .parting.has_value());
+  CHECK(aligned(kForward, all({kForward, kNext})).parting->second == 3);
   CHECK_FALSE(aligned("", "").parting.has_value());
 }
 
