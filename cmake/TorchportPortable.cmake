@@ -54,6 +54,15 @@ function(torchport_link_portable target)
   target_link_options(${target} PRIVATE -L${TORCHPORT_STUBS} -Wl,--exclude-libs,ALL
     -Wl,--gc-sections
     $<$<BOOL:${ARG_STATIC_CXX}>:-static-libstdc++ -static-libgcc>)
+  # A program gives no name to the libraries that it loads. What a library has of libstdc++ in its own objects,
+  # and other releases of it have in another way, stays inside.
+  get_target_property(_type ${target} TYPE)
+  set(_hidden ${PROJECT_SOURCE_DIR}/cmake/hide_std.version)
+  if(_type STREQUAL EXECUTABLE)
+    set(_hidden ${PROJECT_SOURCE_DIR}/cmake/hide_all.version)
+  endif()
+  target_link_options(${target} PRIVATE -Wl,--version-script=${_hidden})
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${_hidden})
   add_dependencies(${target} torchport_old_glibc)
   set_property(TARGET ${target} APPEND PROPERTY
     LINK_DEPENDS ${TORCHPORT_STUBS}/libtorchport_old_glibc.a)

@@ -289,10 +289,12 @@ int run(const FixCommand& command) {
   std::optional<FixHistory> history;
   if (!command.diff) {
     if (const std::string path = path_through_link(command.selection.paths); !path.empty()) {
-      print_error({base::ErrorCode::kUsage,
-                   fmt::format("leads out of this folder by a link; name the folder itself: {}",
-                               report::one_line(fs.canonical(path).value_or(path))),
-                   path, 0});
+      print_error(
+          {base::ErrorCode::kUsage,
+           fmt::format(
+               "is a link, or behind one, that leads out of this folder; name the place itself: {}",
+               report::one_line(fs.canonical(path).value_or(path))),
+           path, 0});
       return kUsageError;
     }
     auto mine = FixHistory::of_tree(tree_of(source->config.root, command.selection.paths));

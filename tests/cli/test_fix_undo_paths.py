@@ -104,7 +104,7 @@ def test_nothing_is_written_through_a_link_that_came_with_the_tree(torchport, fi
     (torchport.folder / ".github/workflows").symlink_to(outside)
     for path in ("linked", "linked/m.py", "./linked"):
         run = torchport("fix", path)
-        assert run.returncode == 2 and f"name the folder itself: {outside}" in run.stderr
+        assert run.returncode == 2 and f"name the place itself: {outside}" in run.stderr
     run = torchport("ci")
     assert run.returncode == 2 and "is a link, through which nothing is written" in run.stderr
     assert [path.name for path in outside.iterdir()] == ["m.py"]

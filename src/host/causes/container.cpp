@@ -210,7 +210,7 @@ std::string pass_nodes(const Facts& facts, std::string_view vendor) {
 std::string allow_node(const Facts& facts, const DeviceNode& node, std::string_view vendor) {
   const std::string group = node.group.empty() ? "render" : node.group;
   const std::string member = vendor == "amd" && group != "video" ? group + ",video" : group;
-  const std::string on_host = fmt::format("usermod -aG {} $USER, and log in again", member);
+  std::string on_host = fmt::format("usermod -aG {} $USER, and log in again", member);
   if (!in_container(facts)) return on_host;
   switch (runtime_of(facts.container)) {
     case Runtime::kDocker:
