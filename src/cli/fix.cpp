@@ -255,6 +255,18 @@ std::string path_through_link(const std::vector<std::string>& paths) {
   return {};
 }
 
+bool refuse_links(const std::vector<std::string>& paths) {
+  const std::string path = path_through_link(paths);
+  if (path.empty()) return false;
+  print_error(
+      {base::ErrorCode::kUsage,
+       fmt::format("is a link, or behind one, that leads out of this folder; name the place "
+                   "itself: {}",
+                   report::one_line(base::real_file_system().canonical(path).value_or(path))),
+       path, 0});
+  return true;
+}
+
 bool refuse_dirty(const SourceRun& run, const project::FixPlan& plan) {
   std::vector<std::string> files;
   files.reserve(plan.changes.size());
@@ -288,15 +300,7 @@ int run(const FixCommand& command) {
   if (command.undo) return run_undo(source->config, command);
   std::optional<FixHistory> history;
   if (!command.diff) {
-    if (const std::string path = path_through_link(command.selection.paths); !path.empty()) {
-      print_error(
-          {base::ErrorCode::kUsage,
-           fmt::format(
-               "is a link, or behind one, that leads out of this folder; name the place itself: {}",
-               report::one_line(fs.canonical(path).value_or(path))),
-           path, 0});
-      return kUsageError;
-    }
+    if (refuse_links(command.selection.paths)) return kUsageError;
     auto mine = FixHistory::of_tree(tree_of(source->config.root, command.selection.paths));
     if (!mine) {
       print_error(mine.error());
