@@ -24,7 +24,7 @@ namespace {
 
 constexpr const char* kFooter =
     "\nExit codes: 0 clean, 1 findings (or files that could not be checked), 2 wrong use, 3 "
-    "internal error.\n"
+    "internal error, 4 not known (plan).\n"
     "Settings live in [tool.torchport] of pyproject.toml or in torchport.toml.\n"
     "Start with `torchport check .`; `torchport COMMAND --help` says more.";
 
