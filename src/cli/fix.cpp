@@ -56,22 +56,23 @@ void tell_of_foreign_journal(const project::Config& config) {
 // The history whose last run is the latest, and how many runs of this tree can be undone.
 struct LatestRun {
   TreeHistory of;
-  std::vector<project::Journal> journal;  // at most one
+  std::optional<project::Journal> journal;  // none if nothing can be undone
   std::size_t runs = 0;
 };
 
 LatestRun latest_run(const FixHistory& history) {
   const base::FileSystem& fs = base::real_file_system();
-  LatestRun latest{history.related().front(), {}, 0};
+  const auto histories = history.related();
+  LatestRun latest{histories.front(), {}, 0};
   std::int64_t newest = 0;
-  for (const TreeHistory& one : history.related()) {
+  for (const TreeHistory& one : histories) {
     const auto journals = project::journals_of(fs, one.state);
     if (journals.empty()) continue;
     if (is_within(one.tree, history.tree())) latest.runs += journals.size();
     const std::int64_t written = fs.status(journals.back().path, false).mtime_ns;
-    if (!latest.journal.empty() && written <= newest) continue;
+    if (latest.journal && written <= newest) continue;
     latest.of = one;
-    latest.journal = {journals.back()};
+    latest.journal = journals.back();
     newest = written;
   }
   return latest;
@@ -79,8 +80,8 @@ LatestRun latest_run(const FixHistory& history) {
 
 // Whether a run of a tree around this one has changed files outside of it.
 bool reaches_further(const LatestRun& latest, const std::string& tree) {
-  if (latest.journal.empty() || is_within(latest.of.tree, tree)) return false;
-  const auto entries = project::read_journal(base::real_file_system(), latest.journal.front());
+  if (!latest.journal || is_within(latest.of.tree, tree)) return false;
+  const auto entries = project::read_journal(base::real_file_system(), *latest.journal);
   return entries && std::any_of(entries->begin(), entries->end(),
                                 [&](const auto& entry) { return !is_within(entry.path, tree); });
 }
@@ -234,7 +235,7 @@ bool inside_roots(const base::FileSystem& fs, const std::vector<std::string>& ro
   if (!real) return false;
   for (const std::string& root : roots) {
     const auto top = fs.canonical(root);
-    if (top && (*real == *top || real->starts_with(*top == "/" ? *top : *top + "/"))) return true;
+    if (top && is_within(*real, *top)) return true;
   }
   return false;
 }

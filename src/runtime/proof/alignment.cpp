@@ -19,47 +19,18 @@ bool takes_all(std::string_view name) {
 
 // What an optimizer computes with, for all parameters at once or for each.
 bool is_of_optimizer(std::string_view name) {
-  static constexpr auto kNames = std::to_array<std::string_view>({"add",
-                                                                  "add_",
-                                                                  "sub",
-                                                                  "sub_",
-                                                                  "mul",
-                                                                  "mul_",
-                                                                  "div",
-                                                                  "div_",
-                                                                  "lerp",
-                                                                  "lerp_",
-                                                                  "addcmul",
-                                                                  "addcmul_",
-                                                                  "addcdiv",
-                                                                  "addcdiv_",
-                                                                  "sqrt",
-                                                                  "sqrt_",
-                                                                  "neg",
-                                                                  "neg_",
-                                                                  "pow",
-                                                                  "pow_",
-                                                                  "sign",
-                                                                  "abs",
-                                                                  "maximum",
-                                                                  "maximum_",
-                                                                  "copy_",
-                                                                  "fill_",
-                                                                  "zero_",
-                                                                  "clone",
-                                                                  "clamp",
-                                                                  "clamp_",
-                                                                  "reciprocal",
-                                                                  "reciprocal_",
-                                                                  "zeros_like",
-                                                                  "ones_like",
-                                                                  "empty_like",
-                                                                  "detach",
-                                                                  "linalg_vector_norm",
-                                                                  "stack",
-                                                                  "norm"});
+  // Also in place.
+  static constexpr auto kArithmetic =
+      std::to_array<std::string_view>({"add", "sub", "mul", "div", "lerp", "addcmul", "addcdiv",
+                                       "sqrt", "neg", "pow", "maximum", "clamp", "reciprocal"});
+  static constexpr auto kOthers = std::to_array<std::string_view>(
+      {"sign", "abs", "copy_", "fill_", "zero_", "clone", "zeros_like", "ones_like", "empty_like",
+       "detach", "linalg_vector_norm", "stack", "norm"});
+  if (takes_all(name)) return true;
   if (name.starts_with("aten::")) name.remove_prefix(6);
-  return name.starts_with("_foreach_") || name.starts_with("_fused_") || base::one_of(kNames, name);
+  if (base::one_of(kOthers, name)) return true;
+  if (name.ends_with('_')) name.remove_suffix(1);
+  return base::one_of(kArithmetic, name);
 }
 
 class Aligner {

@@ -45,8 +45,8 @@ struct Forks {
       const auto dot = name.rfind('.');
       if (dot == std::string_view::npos) continue;
       const std::string_view last = name.substr(dot + 1);
-      if (!base::one_of(kModules, name.substr(0, name.find('.') + 1)) &&
-          !name.starts_with("torch.multiprocessing.") && !name.starts_with("concurrent.futures."))
+      if (std::none_of(kModules.begin(), kModules.end(),
+                       [&](std::string_view module) { return name.starts_with(module); }))
         continue;
       if (last == "set_start_method" || last == "get_context") {
         const bool known = syntax::string_value(syntax::argument(call, 0, "method"), method);

@@ -82,7 +82,7 @@ struct OwnMethods {
       if (facts == nullptr) continue;
       any |= facts->methods.contains("cuda") ||
              (!facts->bases.empty() && semantics::has_method(model, *facts, "to"));
-      cuda_only |= facts->methods.contains("cuda") && has_cuda_only(*facts);
+      cuda_only |= has_cuda_only(*facts);
     }
   }
   bool any = false;
