@@ -26,6 +26,7 @@ struct BuildPlanOptions {
   ExtensionStubOptions extension_stub;
   std::string of;
   std::string from;
+  std::string setup;
   bool json = false;
   bool shell = false;
 };
@@ -105,6 +106,16 @@ base::Result<build_gate::BuildInputs> inputs_for(const BuildPlanOptions& options
   return read_recorded(options.from, &build_gate::build_inputs_from_json);
 }
 
+// Build tools, which read JSON and variables, ask from within a setup.py that heeds the plan.
+std::string setup_to_heed(const BuildPlanOptions& options) {
+  constexpr std::string_view kHere = "setup.py";
+  if (!options.setup.empty()) return options.setup;
+  const bool for_people = !options.json && !options.shell && options.extension_stub.output.empty();
+  const bool is_here =
+      base::real_file_system().status(std::string(kHere), true).type == base::FileType::kRegular;
+  return for_people && options.from.empty() && is_here ? std::string(kHere) : std::string();
+}
+
 int build_plan(const BuildPlanOptions& options) {
   if (!options.of.empty()) return print_provenance(options.of, options.json);
   const auto inputs = inputs_for(options);
@@ -112,7 +123,12 @@ int build_plan(const BuildPlanOptions& options) {
     print_error(inputs.error());
     return kUsageError;
   }
-  const build_gate::BuildPlan plan = build_gate::decide(*inputs);
+  build_gate::BuildPlan plan = build_gate::decide(*inputs);
+  if (const std::string setup = setup_to_heed(options); !setup.empty())
+    if (const auto heeded = heed_setup(setup, plan); !heeded) {
+      print_error(heeded.error());
+      return kUsageError;
+    }
   const bool refused = plan.outcome == build_gate::BuildOutcome::kRefuse;
   if (!options.extension_stub.output.empty())
     return refused ? kFindings : write_extension_stub(*inputs, plan, options.extension_stub);
@@ -146,12 +162,17 @@ void attach(CLI::App& app) {
   torch->type_name("PATH")->excludes(from);
   from->type_name("FILE");
   json->excludes(shell);
+  auto* setup = sub->add_option(
+      "--setup", options->setup,
+      "Heed what this setup.py does in any case (the one of the current folder, in text output)");
+  setup->type_name("FILE");
   sub->add_option("--of", options->of,
                   "Read from a file how it was built: an extension, or a wheel with extensions")
       ->type_name("FILE")
       ->excludes(python)
       ->excludes(torch)
       ->excludes(from)
+      ->excludes(setup)
       ->excludes(shell);
   add_extension_stub_options(*sub, options->extension_stub);
   sub->footer(

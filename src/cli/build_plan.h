@@ -28,6 +28,11 @@ void add_extension_stub_options(CLI::App& command, ExtensionStubOptions& options
                                        const build_gate::BuildPlan& plan,
                                        const ExtensionStubOptions& options);
 
+// Heeds what a setup.py does whatever the plan says: one that makes a CUDAExtension in any case
+// turns a plan for the CPU into a refusal, and architectures of its own void those of the plan. The
+// script is read, not run. Fails if it cannot be read.
+[[nodiscard]] base::Result<void> heed_setup(const std::string& path, build_gate::BuildPlan& plan);
+
 // Implements `--of FILE` for an extension, or a wheel that has some. Returns an exit code: 1 if the
 // file has no note or contradicts it, 2 for a file of another kind.
 [[nodiscard]] int print_provenance(const std::string& path, bool json);

@@ -28,6 +28,14 @@ CudaBuild cuda_build(const Json& object, const std::string& by_default) {
   return build;
 }
 
+std::vector<CudaBuild> aarch64_builds(const Json& object) {
+  const std::string by_default = object.at("default_cuda");
+  std::vector<CudaBuild> builds;
+  for (const Json& one : object.at("cuda"))
+    builds.push_back({one.at("cuda"), {}, {}, one.at("archs"), one.at("cuda") == by_default});
+  return builds;
+}
+
 Runtime runtime_in(const Json& object) {
   Runtime runtime{object.at("built_for"), {}};
   for (const auto& [version, git] : object.at("serves").items())
@@ -43,6 +51,8 @@ TorchRelease torch_release(const Json& object) {
   release.pythons = object.at("python");
   const std::string by_default = object.at("default_cuda");
   for (const Json& build : object.at("cuda")) release.cuda.push_back(cuda_build(build, by_default));
+  if (const Json& aarch64 = object.at("aarch64"); !aarch64.is_null())
+    release.cuda_aarch64 = aarch64_builds(aarch64);
   if (const Json& rocm = object.at("rocm"); !rocm.is_null())
     release.rocm = {rocm.at("version"), known<std::vector<std::string>>(rocm, "archs")};
   if (const Json& xpu = object.at("xpu"); !xpu.is_null()) release.xpu = xpu.get<bool>();
@@ -67,9 +77,13 @@ std::string fault_of(const TorchRelease& release) {
   if (release.pythons.empty()) return "python";
   if (release.sources.empty()) return "sources";
   if (release.cuda.empty() || !release.cuda.front().by_default) return "default_cuda";
-  for (const CudaBuild& build : release.cuda)
-    if (build.archs.empty() || !std::is_sorted(build.archs.begin(), build.archs.end()))
-      return "cuda.archs";
+  const auto without_order = [](const CudaBuild& build) {
+    return build.archs.empty() || !std::is_sorted(build.archs.begin(), build.archs.end());
+  };
+  if (std::any_of(release.cuda.begin(), release.cuda.end(), without_order)) return "cuda.archs";
+  if (release.cuda_aarch64 &&
+      std::any_of(release.cuda_aarch64->begin(), release.cuda_aarch64->end(), without_order))
+    return "aarch64.archs";
   if (!release.runtime) return {};
   bool serves_its_own = false;
   for (const auto& [version, git] : release.runtime->serves) {

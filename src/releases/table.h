@@ -23,7 +23,7 @@
 
 namespace torchport::releases {
 
-// A build for CUDA, on Linux and x86_64.
+// A build for CUDA, on Linux.
 struct CudaBuild {
   std::string cuda;         // "12.6"
   std::string cudnn;        // "9.10.2.21"; empty if unknown
@@ -48,7 +48,10 @@ struct Runtime {
 struct TorchRelease {
   std::string version;               // the newest patch release: "2.13.0"
   std::vector<std::string> pythons;  // with wheels, oldest first: "3.10"
-  std::vector<CudaBuild> cuda;       // the default first
+  std::vector<CudaBuild> cuda;       // for x86_64; the default first
+  // For servers with Arm's processors; none by default where PyPI has a build for the CPU. Nothing
+  // if they are unknown.
+  std::optional<std::vector<CudaBuild>> cuda_aarch64;
   std::optional<RocmBuild> rocm;     // none if unknown
   std::optional<bool> xpu;           // whether there is a build for Intel's GPUs
   std::string macos;                 // the first with MPS: "14"; empty if unknown
@@ -108,7 +111,7 @@ struct Table {
 
 // The release of this version ("2.13.0+cpu", "2.13"); null if the table does not have it.
 [[nodiscard]] const TorchRelease* release_of(std::string_view torch);
-// The builds for CUDA of its release; empty if the table does not have it.
+// The builds for CUDA on x86_64 of its release; empty if the table does not have it.
 [[nodiscard]] const std::vector<CudaBuild>& builds_of(std::string_view torch);
 // The ROCm release of this version ("7.2"); null if the table has no image with its compiler.
 [[nodiscard]] const RocmRelease* rocm_release(std::string_view version);

@@ -299,3 +299,73 @@ def test_the_extension_stub_of_a_build_is_written_once(torchport) -> None:
         assert run.returncode == 2 and run.stderr, more
     run = torchport("build-plan", *words[:3], "/absent/out.cpp", "--extension", "p")
     assert run.returncode == 2 and "/absent/out.cpp" in run.stderr
+
+
+CUDA_IN_ANY_CASE = """
+import os
+from setuptools import setup
+from torch.utils.cpp_extension import BuildExtension, CUDAExtension
+SKIP = os.getenv("OPS_SKIP_CUDA", "0") == "1"
+flags = ["-gencode", "arch=compute_80,code=sm_80"]
+modules = []
+if not SKIP:
+    modules.append(CUDAExtension("ops", ["a.cu"], extra_compile_args={"nvcc": flags}))
+setup(name="ops", ext_modules=modules, cmdclass={"build_ext": BuildExtension})
+"""
+CUDA_IF_THERE_IS_A_TOOLKIT = """
+import torch
+from setuptools import setup
+from torch.utils.cpp_extension import CUDA_HOME, BuildExtension, CppExtension, CUDAExtension
+kind = CUDAExtension if torch.version.cuda and CUDA_HOME else CppExtension
+setup(name="ops", ext_modules=[kind("ops", ["a.cpp"])], cmdclass={"build_ext": BuildExtension})
+"""
+
+
+def plan_with_setup(torchport, text: str, inputs: dict) -> dict:
+    torchport.write("setup.py", text)
+    torchport.write("inputs.json", json.dumps({"inputs": inputs}))
+    arguments = ("build-plan", "--json", "--from", "inputs.json", "--setup", "setup.py")
+    run = torchport(*arguments, env=CLEAN)
+    plan = json.loads(run.stdout)
+    assert run.returncode == (1 if plan["outcome"] == "refuse" else 0)
+    return plan
+
+
+CUDA_FOR_EVERY_TORCH_WITH_IT = CUDA_IF_THERE_IS_A_TOOLKIT.replace(" and CUDA_HOME", "")
+
+CPU = {"torch": "", "nvcc": "", "environment": {}}
+GPU = {"torch": "13.0", "nvcc": "13.0", "environment": {}}
+
+
+def test_a_setup_without_a_part_for_the_cpu_is_no_build_for_it(torchport) -> None:
+    plan = plan_with_setup(torchport, CUDA_IN_ANY_CASE, inputs_of(CPU))
+    assert (plan["outcome"], plan["code"]) == ("refuse", "no-cpu-part")
+    assert "setup.py:9 makes a CUDAExtension" in plan["reason"]
+    # A torch with CUDA and no nvcc: a script that asks for torch alone fails, too.
+    plan = plan_with_setup(torchport, CUDA_FOR_EVERY_TORCH_WITH_IT, inputs_of(GPU | {"nvcc": ""}))
+    assert (plan["outcome"], plan["code"]) == ("refuse", "no-cpu-part")
+    plan = plan_with_setup(torchport, CUDA_FOR_EVERY_TORCH_WITH_IT, inputs_of(CPU))
+    assert plan["outcome"] == "cpu"
+    # Where the script asks, the plan for the CPU holds.
+    plan = plan_with_setup(torchport, CUDA_IF_THERE_IS_A_TOOLKIT, inputs_of(CPU))
+    assert plan["outcome"] == "cpu"
+
+
+def test_architectures_of_a_setup_void_those_of_the_plan(torchport) -> None:
+    plan = plan_with_setup(torchport, CUDA_IN_ANY_CASE, inputs_of(GPU))
+    assert plan["outcome"] == "cuda"
+    assert "TORCH_CUDA_ARCH_LIST" not in plan["environment"]
+    assert any("setup.py:6 gives nvcc architectures" in note for note in plan["notes"])
+    plan = plan_with_setup(torchport, CUDA_IF_THERE_IS_A_TOOLKIT, inputs_of(GPU))
+    assert plan["environment"]["TORCH_CUDA_ARCH_LIST"] and not any(
+        "setup.py" in note for note in plan["notes"]
+    )
+
+
+def test_the_setup_of_the_current_folder_is_heeded_in_text(torchport) -> None:
+    torchport.write("setup.py", CUDA_IN_ANY_CASE)
+    run = torchport("build-plan", env=CLEAN)
+    assert run.returncode == 1 and "setup.py:9 makes a CUDAExtension" in run.stdout
+    assert torchport("build-plan", "--export", env=CLEAN).returncode == 0
+    run = torchport("build-plan", "--setup", "nowhere.py", env=CLEAN)
+    assert run.returncode == 2 and "nowhere.py" in run.stderr

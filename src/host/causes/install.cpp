@@ -82,35 +82,27 @@ bool fits(const CudaBuild& build, const Facts& facts, const std::string& driver_
                      [&](const Gpu* gpu) { return releases::runs_on(archs, gpu->capability); });
 }
 
+// The builds for this machine's processor; null if they are unknown.
+const std::vector<CudaBuild>* builds_for(const TorchRelease& release, const Facts& facts) {
+  if (facts.machine == "x86_64") return &release.cuda;
+  // A Jetson has a driver and wheels of its own.
+  if (facts.machine != "aarch64" || is_jetson(facts) || !release.cuda_aarch64) return nullptr;
+  return &*release.cuda_aarch64;
+}
+
 // The default build if it fits, else the one for the newest CUDA; null if none fits.
 const CudaBuild* best_build(const TorchRelease& release, const Facts& facts,
                             const std::string& driver_cuda) {
+  const auto* builds = builds_for(release, facts);
+  if (builds == nullptr) return nullptr;
   const CudaBuild* best = nullptr;
-  for (const CudaBuild& build : release.cuda) {
+  for (const CudaBuild& build : *builds) {
     if (!fits(build, facts, driver_cuda)) continue;
     if (best == nullptr || build.by_default ||
         (!best->by_default && versions::older(best->cuda, build.cuda)))
       best = &build;
   }
   return best;
-}
-
-// Servers with Arm's processors: PyTorch's indexes for these two have builds for them. Which
-// release has which is not in the table, so that the newest one is taken.
-std::vector<std::string> aarch64_lines(const Facts& facts, const std::string& driver_cuda) {
-  if (is_jetson(facts)) return {};
-  const Torch* torch = facts.torch();
-  if (works(torch) && !torch->cuda.empty()) return {};
-  for (const std::string_view cuda : {"13.0", "12.8"}) {
-    if (versions::older(driver_cuda, cuda)) continue;
-    const std::string variant = releases::variant_of_cuda(cuda);
-    // Any build that is there would do for a requirement without a version.
-    return {fmt::format("pip install {}torch --index-url {}",
-                        torch == nullptr ? "" : "--force-reinstall ", releases::index_of(variant)),
-            fmt::format("uv pip install {}torch --torch-backend={}",
-                        torch == nullptr ? "" : "--reinstall-package torch ", variant)};
-  }
-  return {};
 }
 
 struct NvidiaBuild {
@@ -140,8 +132,6 @@ std::string cuda_to_build_for(const Facts& facts) {
 std::vector<std::string> nvidia_lines(const Facts& facts) {
   const std::string cuda = cuda_to_build_for(facts);
   if (cuda.empty()) return {};
-  if (facts.machine == "aarch64") return aarch64_lines(facts, cuda);
-  if (facts.machine != "x86_64") return {};
   const auto found = nvidia_build(facts, cuda);
   if (!found) return {};
   const Torch* torch = facts.torch();
@@ -154,15 +144,21 @@ std::vector<std::string> nvidia_lines(const Facts& facts) {
 std::vector<std::string> amd_lines(const Facts& facts) {
   const Torch* torch = facts.torch();
   if (facts.machine != "x86_64" || facts.system != "Linux") return {};
-  if (works(torch) && !torch->hip.empty()) return {};
   const auto gpus = facts.of("amd");
+  const auto runs = [](const std::vector<std::string>& archs, const Gpu* gpu) {
+    return std::find(archs.begin(), archs.end(), gpu->capability) != archs.end();
+  };
+  if (works(torch) && !torch->hip.empty() &&
+      (torch->archs.empty() || std::all_of(gpus.begin(), gpus.end(), [&](const Gpu* gpu) {
+         return gpu->capability.empty() || runs(torch->archs, gpu);
+       })))
+    return {};
   for (const Choice& choice : choices(facts)) {
     const auto& rocm = choice.release->rocm;
     if (!rocm) continue;
     const auto& archs = rocm->archs;
-    const bool fit = std::all_of(gpus.begin(), gpus.end(), [&](const Gpu* gpu) {
-      return std::find(archs.begin(), archs.end(), gpu->capability) != archs.end();
-    });
+    const bool fit =
+        std::all_of(gpus.begin(), gpus.end(), [&](const Gpu* gpu) { return runs(archs, gpu); });
     if (!fit) continue;
     return lines(choice, fmt::format("rocm{}", rocm->version));
   }
@@ -197,13 +193,14 @@ std::vector<std::string> other_lines(const Facts& facts) {
 
 std::string build_to_install(const Facts& facts) {
   const std::string cuda = cuda_to_build_for(facts);
-  if (cuda.empty() || facts.machine != "x86_64") return {};
+  if (cuda.empty()) return {};
   const auto found = nvidia_build(facts, cuda);
   return found ? fmt::format("torch {} for CUDA {}", found->choice.version, found->build->cuda)
                : std::string();
 }
 
 std::vector<std::string> install_lines(const Facts& facts) {
+  if (has_musl(facts)) return {};
   if (!facts.of("nvidia").empty()) return nvidia_lines(facts);
   if (!facts.of("amd").empty()) return amd_lines(facts);
   if (!facts.of("intel").empty()) return intel_lines(facts);

@@ -79,6 +79,11 @@ namespace torchport::host {
   return library != "unknown" && module != library && !has_compat_library(facts);
 }
 
+// Whether the distribution's C library is musl, for which there are no wheels of torch.
+[[nodiscard]] inline bool has_musl(const Facts& facts) {
+  return facts.release.starts_with("Alpine") || facts.release.starts_with("postmarketOS");
+}
+
 // Whether this is a job of the scheduler Slurm that was given no GPU.
 [[nodiscard]] inline bool in_job_without_gpu(const Facts& facts) {
   if (!facts.variable("SLURM_JOB_ID")) return false;

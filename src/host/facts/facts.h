@@ -52,6 +52,9 @@ struct NvidiaDriver {
   std::string cuda;     // the newest CUDA that it supports: "13.0"
   // nvidia-modprobe is there and may create device nodes for every user, as CUDA starts.
   bool makes_nodes = false;
+  // In a container of WSL: whether it has libnvdxgdmal.so.1, which libcuda needs there from driver
+  // 555 on: "found", "not found"; empty: not asked.
+  std::string dxgdmal{};
   bool operator==(const NvidiaDriver&) const = default;
 };
 

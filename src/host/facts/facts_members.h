@@ -40,6 +40,7 @@ void members(NvidiaDriver& driver, Visit&& visit) {
   visit("nvml", driver.nvml);
   visit("cuda", driver.cuda);
   visit("makes_nodes", driver.makes_nodes);
+  visit("dxgdmal", driver.dxgdmal);
 }
 
 template <class Visit>

@@ -37,6 +37,22 @@ std::string library_version(const Machine& machine, const Facts& facts) {
   return {};
 }
 
+// Whether this container of WSL was given libnvdxgdmal.so.1: beside libdxcore.so, or in a folder of
+// Windows' driver.
+std::string dxgdmal_in(const Machine& machine, const Facts& facts) {
+  constexpr std::string_view kName = "libnvdxgdmal.so.1";
+  constexpr const char* kDrivers = "/usr/lib/wsl/drivers";
+  std::vector<std::string> folders = library_folders(machine, facts);
+  if (const auto drivers = machine.files->list(kDrivers))
+    for (const base::DirectoryEntry& entry : *drivers)
+      folders.push_back(base::join_path(kDrivers, entry.name));
+  const bool found = std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) {
+    return machine.files->status(base::join_path(folder, kName), true).type ==
+           base::FileType::kRegular;
+  });
+  return found ? "found" : "not found";
+}
+
 // Reads names from "Model: \t\t NVIDIA A100" in /proc/driver/nvidia/gpus/BUS/information.
 void name_by_proc(const Machine& machine, Facts& facts) {
   for (Gpu& gpu : facts.gpus) {
@@ -77,6 +93,8 @@ void probe_nvidia(const Machine& machine, Facts& facts) {
   // A library without a version in its name: in WSL that of Windows' driver.
   if (facts.nvidia.library == "unknown" && !facts.nvidia.module.empty())
     facts.nvidia.library = facts.nvidia.module;
+  if (facts.wsl && !facts.container.empty() && !facts.nvidia.library.empty())
+    facts.nvidia.dxgdmal = dxgdmal_in(machine, facts);
   constexpr std::uint32_t kSetUserId = 04000;
   facts.nvidia.makes_nodes =
       (machine.files->status("/usr/bin/nvidia-modprobe", true).mode & kSetUserId) != 0;

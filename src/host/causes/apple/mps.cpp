@@ -12,6 +12,15 @@ namespace {
 std::optional<Diagnosis> apple(const Facts& facts) {
   if (facts.system != "Darwin" || facts.torch() == nullptr) return std::nullopt;
   const bool silicon = !facts.of("apple").empty();
+  if (!silicon && facts.machine == "arm64")
+    return Diagnosis{
+        "gpu-not-asked",
+        "this Mac has an Apple chip, but whether Metal shows its GPU to programs was not recorded",
+        "ask torch: python3 -c \"import torch; print(torch.backends.mps.is_available())\"; where "
+        "it "
+        "says False, run it in a Terminal of the logged-in user: sandboxes, virtual machines and "
+        "some remote sessions have no Metal",
+        kHardware};
   if (silicon && facts.machine == "x86_64")
     return Diagnosis{
         "rosetta",

@@ -58,13 +58,21 @@ constexpr std::string_view kInWsl =
     "is intel-level-zero-gpu: https://dgpu-docs.intel.com/driver/client/overview.html); then run "
     "wsl --shutdown in Windows";
 
+// A package that is installed in a container is lost with it.
+std::string install_level_zero(const Facts& facts) {
+  if (facts.wsl && !in_container(facts)) return std::string(kInWsl);
+  if (in_container(facts))
+    return "install it in the image: RUN apt-get update && apt-get install -y libze1 "
+           "libze-intel-gpu1 (Debian 13, Ubuntu 24.10 and newer; for others "
+           "https://dgpu-docs.intel.com/driver/client/overview.html)";
+  return "install it: apt install libze1 libze-intel-gpu1";
+}
+
 std::optional<Diagnosis> no_level_zero(const Facts& facts) {
   const bool of_wsl = facts.wsl && !in_container(facts);
   if (facts.level_zero.empty())
-    return Diagnosis{
-        "no-level-zero", "Intel's Level Zero loader (libze_loader.so.1) was not found",
-        of_wsl ? std::string(kInWsl) : "install it: apt install libze1 libze-intel-gpu1",
-        kUserDriver};
+    return Diagnosis{"no-level-zero", "Intel's Level Zero loader (libze_loader.so.1) was not found",
+                     install_level_zero(facts), kUserDriver};
   if (!facts.level_zero_state.empty() && facts.level_zero_state != "ok")
     return Diagnosis{
         "level-zero-fails",

@@ -42,8 +42,9 @@ std::optional<Diagnosis> no_driver(const Facts& facts) {
           ? "Secure Boot is on and refuses a module that is not signed: enroll the key "
             "that dkms signs with (mokutil --import /var/lib/dkms/mok.pub) and reboot, "
             "or install the module that the distribution signs"
-          : "run modprobe nvidia to see why; after a kernel update the module must be "
-            "built again (dkms autoinstall), and with Secure Boot it must be signed",
+          : "reboot if the kernel or the driver was updated since this machine started; else run "
+            "modprobe nvidia to see why: the module must be built for this kernel (dkms "
+            "autoinstall), and with Secure Boot it must be signed",
       kKernel};
 }
 

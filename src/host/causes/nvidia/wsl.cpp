@@ -3,6 +3,7 @@
 
 #include "host/causes/cause.h"
 #include "host/causes/queries.h"
+#include "versions/version.h"
 
 namespace torchport::host::nvidia {
 
@@ -57,6 +58,32 @@ std::optional<Diagnosis> wsl(const Facts& facts) {
       "install NVIDIA's driver in Windows (not in WSL), then run wsl --shutdown", kUserDriver};
 }
 
+// Driver 555 split libcuda, and older container tools do not pass in the new part.
+std::optional<Diagnosis> container_lacks_part(const Facts& facts) {
+  constexpr std::string_view kFirstWithPart = "555";
+  const NvidiaDriver& driver = facts.nvidia;
+  if (!facts.wsl || !in_container(facts) || driver.library.empty() || driver.module.empty() ||
+      driver.dxgdmal == "found" || versions::older(driver.module, kFirstWithPart))
+    return std::nullopt;
+  const std::string remedy =
+      "update Docker Desktop to 4.31 or newer, or nvidia-container-toolkit in WSL to 1.14.4 or "
+      "newer, and start the container anew";
+  if (driver.dxgdmal.empty())
+    return Diagnosis{
+        "wsl-container-part-not-asked",
+        fmt::format("whether this container has libnvdxgdmal.so.1, which the driver {} "
+                    "needs, was not recorded; without it CUDA fails with error 500",
+                    driver.module),
+        "if it does: " + remedy, kContainer, false};
+  return Diagnosis{
+      "wsl-container-lacks-part",
+      fmt::format("this container was not given libnvdxgdmal.so.1, which Windows' driver "
+                  "{} needs: CUDA fails with error 500",
+                  driver.module),
+      remedy, kContainer};
+}
+
+const CauseRegistration kPart(&container_lacks_part);
 const CauseRegistration kWsl(&wsl);
 
 }  // namespace

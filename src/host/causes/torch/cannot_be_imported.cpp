@@ -40,11 +40,38 @@ constexpr std::array<SystemLibrary, 5> kSystemLibraries{
      {"libnuma.so.1", "apt install libnuma1; dnf install numactl-libs"},
      {"libze_loader.so.1", "apt install libze1; dnf install level-zero"}}};
 
-// How to get these libraries: those of the system by its packages, all others with torch.
+// The starts of the names of libraries in torch's wheels and in the packages that they depend on.
+constexpr std::array<std::string_view, 17> kLibrariesOfWheels{
+    "libtorch",     "libc10",      "libshm",   "libcudnn",  "libcublas",    "libcudart",
+    "libnccl",      "libcusparse", "libcufft", "libcurand", "libcusolver",  "libnvshmem",
+    "libnvJitLink", "libnvrtc",    "libcupti", "libcufile", "libnvToolsExt"};
+
+bool is_of_wheels(const std::string& library) {
+  return std::any_of(kLibrariesOfWheels.begin(), kLibrariesOfWheels.end(),
+                     [&](std::string_view start) { return library.starts_with(start); });
+}
+
+// How to get a library that no wheel of torch brings: torch was built by somebody else.
+std::string remedy_for_foreign(const std::string& library, const Torch& torch) {
+  if (library.starts_with("libnvpl_"))
+    return "install NVIDIA's NVPL: https://developer.nvidia.com/nvpl-downloads";
+  if (library.starts_with("libcudss"))
+    return fmt::format("pip install nvidia-cudss-cu{}", torch.cuda.substr(0, torch.cuda.find('.')));
+  return fmt::format(
+      "install what {} is part of; this torch was not built by PyTorch's own project, whose wheels "
+      "do not need it: ask where it came from",
+      library);
+}
+
+// How to get these libraries: those of the system by its packages, NVIDIA's with torch.
 std::string remedy_for(const Torch& torch) {
   for (const SystemLibrary& one : kSystemLibraries)
     if (std::find(torch.lacks.begin(), torch.lacks.end(), one.library) != torch.lacks.end())
       return fmt::format("install it: {}", one.packages);
+  std::vector<std::string> remedies;
+  for (const std::string& library : torch.lacks)
+    if (!is_of_wheels(library)) remedies.push_back(remedy_for_foreign(library, torch));
+  if (!remedies.empty()) return fmt::format("{}", fmt::join(remedies, "; "));
   return fmt::format(
       "install torch with its dependencies (nvidia-* packages), without --no-deps: pip install "
       "--force-reinstall torch=={}",

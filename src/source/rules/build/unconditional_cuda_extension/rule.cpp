@@ -2,7 +2,12 @@
 #include "source/rules/rule.h"
 
 #include <algorithm>
+#include <optional>
 
+#include <fmt/format.h>
+
+#include "source/rules/build/common/unset_environment.h"
+#include "source/rules/build/unconditional_cuda_extension/messages.h"
 #include "source/rules/edits.h"
 #include "source/rules/optional.h"
 #include "source/rules/value_history.h"
@@ -39,30 +44,97 @@ bool after_exit(const SemanticModel& model, Node node) {
   return false;
 }
 
-bool is_conditional(const SemanticModel& model, Node node, int depth) {
-  if (deciding_branch(node) || after_exit(model, node) ||
+constexpr int kMaxNames = 3;  // names followed from a condition to what it asks
+
+// Whether the condition asks only what torch was built for, as `torch.version.cuda` does. pip's
+// torch is built for CUDA on machines without a toolkit, too.
+bool asks_torch_alone(const SemanticModel& model, Node node, int depth) {
+  node = syntax::unwrap(node);
+  if (!node || depth > kMaxNames) return false;
+  if (node.is_any(Kind::kNotOperator, Kind::kComparison))
+    return asks_torch_alone(model, node.first_child(), depth);
+  if (node.is(Kind::kBooleanOperator))
+    return asks_torch_alone(model, node.child(Field::kLeft), depth) &&
+           asks_torch_alone(model, node.child(Field::kRight), depth);
+  if (node.is(Kind::kCall))
+    return model.called(node) == "torch.backends.cuda.is_built" ||
+           (syntax::callee(node).text() == "bool" &&
+            asks_torch_alone(model, syntax::positional(node, 0), depth));
+  if (model.qualified(node) == "torch.version.cuda") return true;
+  if (!node.is(Kind::kIdentifier)) return false;
+  const auto bindings = model.scopes().all(node.text(), node);
+  return bindings.size() == 1 && bindings.front()->kind == semantics::BindingKind::kAssign &&
+         asks_torch_alone(model, bindings.front()->value, depth + 1);
+}
+
+Node condition_of(Node branch) {
+  return branch.is(Kind::kConditional) ? branch.children()[1] : branch.child(Field::kCondition);
+}
+
+// Whether the node is in the part of the branch that runs if its condition holds.
+bool in_first_part(Node branch, Node node) {
+  if (branch.is(Kind::kConditional)) return node.index() < branch.children()[1].index();
+  Node part = node;
+  while (part.parent() != branch) part = part.parent();
+  return part.is(Kind::kBlock);
+}
+
+enum class Test { kNone, kTorchAlone, kToolkit };
+
+// The strongest test that the branches around the node make. A branch that is taken unless somebody
+// sets a variable is none.
+Test test_around(const SemanticModel& model, Node node) {
+  Test strongest = Test::kNone;
+  for (Node branch = deciding_branch(node); branch; branch = deciding_branch(branch)) {
+    const Node condition = condition_of(branch);
+    const auto unset = unset_truth(model, condition);
+    if (unset && *unset == in_first_part(branch, node)) continue;
+    if (!asks_torch_alone(model, condition, 0)) return Test::kToolkit;
+    strongest = Test::kTorchAlone;
+  }
+  return strongest;
+}
+
+Test test_before(const SemanticModel& model, Node node, int depth) {
+  const Test around = test_around(model, node);
+  if (around == Test::kToolkit || after_exit(model, node) ||
       is_caught(model, node, {"OSError", "EnvironmentError"}))
-    return true;
+    return Test::kToolkit;
   const Node function = syntax::function_of(node);
-  if (!function) return false;
+  if (!function) return around;
   const auto callers = callers_of(model, function);
-  return depth >= kMaxCallers || callers.empty() ||
-         std::all_of(callers.begin(), callers.end(),
-                     [&](Node caller) { return is_conditional(model, caller, depth + 1); });
+  if (depth >= kMaxCallers || callers.empty()) return Test::kToolkit;
+  Test weakest = Test::kToolkit;
+  for (const Node caller : callers)
+    weakest = std::min(weakest, test_before(model, caller, depth + 1));
+  return std::max(weakest, around);
 }
 
 bool is_cuda_extension(const SemanticModel& model, Node call) {
   return model.called(call) == "torch.utils.cpp_extension.CUDAExtension";
 }
 
-// Whether a name was bound to CUDAExtension in a branch (`extension = CUDAExtension`) and is called
-// after it.
-bool is_chosen(const SemanticModel& model, Node callee) {
-  if (!callee.is(Kind::kIdentifier)) return false;
-  const auto bindings = model.scopes().reaching(callee.text(), callee);
-  return std::any_of(bindings.begin(), bindings.end(), [](const semantics::Binding* binding) {
-    return binding->kind == semantics::BindingKind::kAssign && deciding_branch(binding->target);
-  });
+bool names_cuda_extension(const SemanticModel& model, Node node) {
+  return model.qualified(syntax::unwrap(node)) == "torch.utils.cpp_extension.CUDAExtension";
+}
+
+// The test for which a name was bound to CUDAExtension (`kind = CUDAExtension if ... else ...`, or
+// in a branch), if the callee is such a name.
+std::optional<Test> test_of_choice(const SemanticModel& model, Node callee) {
+  if (!callee.is(Kind::kIdentifier)) return std::nullopt;
+  std::optional<Test> weakest;
+  for (const semantics::Binding* binding : model.scopes().reaching(callee.text(), callee)) {
+    if (binding->kind != semantics::BindingKind::kAssign || !binding->value) continue;
+    const Node value = syntax::unwrap(binding->value);
+    Node chosen = value;
+    if (value.is(Kind::kConditional))
+      chosen = names_cuda_extension(model, value.children()[0]) ? value.children()[0]
+                                                                : value.children()[2];
+    if (!names_cuda_extension(model, chosen) || !deciding_branch(chosen)) continue;
+    const Test test = test_around(model, chosen);
+    weakest = weakest ? std::min(*weakest, test) : test;
+  }
+  return weakest;
 }
 
 // Whether this is the first such call of its statement; only that one is reported.
@@ -90,15 +162,21 @@ bool installs_only_kernels(const SemanticModel& model, Node call) {
 
 void check(const PythonContext& context, Node call, Reporter& reporter) {
   const SemanticModel& model = context.model;
-  if (!is_cuda_extension(model, call) || context.is_test() ||
-      is_chosen(model, syntax::callee(call)))
-    return;
-  if (!is_first(model, call) || is_conditional(model, call, 0)) return;
-  Finding& finding =
-      reporter.report(syntax::callee(call),
-                      "Without a CUDA toolkit this raises \"CUDA_HOME environment variable is not "
-                      "set\": nothing of the package can be installed.");
-  if (installs_only_kernels(model, call))
+  const auto chosen = test_of_choice(model, syntax::callee(call));
+  if ((!is_cuda_extension(model, call) && !chosen) || context.is_test()) return;
+  if (!is_first(model, call)) return;
+  const Test test = std::max(test_before(model, call, 0), chosen.value_or(Test::kNone));
+  if (test == Test::kToolkit) return;
+  Finding& finding = reporter.report(
+      syntax::callee(call),
+      test == Test::kTorchAlone
+          ? fmt::format("{} and there is no toolkit, as after `pip install torch` on Linux, this "
+                        "raises \"CUDA_HOME environment variable is not set\": nothing of the "
+                        "package can be installed.",
+                        kForTorchWithCuda)
+          : "Without a CUDA toolkit this raises \"CUDA_HOME environment variable is not set\": "
+            "nothing of the package can be installed.");
+  if (!chosen && installs_only_kernels(model, call))
     finding.unless.push_back({flow::Condition::Kind::kAloneInFolder, {}, {}});
   Fix fix;
   fix.title =

@@ -155,9 +155,9 @@ class LocalName {
  private:
   // `images, labels = batch` for a batch of a loop, `x = batch["x"].float()`: nothing has moved it.
   [[nodiscard]] bool is_taken_from_data(const Binding& binding, int depth = 0) const {
-    constexpr int kMostSteps = 8;
+    constexpr int kMostOfData = 8;
     Node source = syntax::unwrap(binding.value);
-    for (int step = 0; step < kMostSteps && source; ++step) {
+    for (int step = 0; step < kMostOfData && source; ++step) {
       if (source.is(Kind::kSubscript))
         source = source.child(Field::kValue);
       else if (source.is(Kind::kCall) && method_name(source).ends_with("Variable"))
@@ -172,7 +172,7 @@ class LocalName {
     const auto from = model_.scopes().reaching(source.text(), source);
     return std::any_of(from.begin(), from.end(), [&](const Binding* other) {
       return other->kind == BindingKind::kFor ||
-             (other->kind == BindingKind::kAssign && other != &binding && depth < kMostSteps &&
+             (other->kind == BindingKind::kAssign && other != &binding && depth < kMostOfData &&
               is_taken_from_data(*other, depth + 1));
     });
   }
