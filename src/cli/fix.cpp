@@ -86,6 +86,24 @@ bool reaches_further(const LatestRun& latest, const std::string& tree) {
                                 [&](const auto& entry) { return !is_within(entry.path, tree); });
 }
 
+// A moved tree has lost its history, because the journals name files by their whole paths.
+void tell_of_moved_trees(const FixHistory& history) {
+  constexpr std::size_t kMostTold = 3;
+  std::vector<TreeHistory> gone = history.gone();
+  std::erase_if(gone, [](const TreeHistory& one) {
+    return project::journals_of(base::real_file_system(), one.state).empty();
+  });
+  if (gone.empty()) return;
+  std::string places;
+  for (std::size_t i = 0; i < std::min(gone.size(), kMostTold); ++i)
+    places += fmt::format("  {}\n", report::one_line(gone[i].tree));
+  base::tell(
+      "torchport: if this folder was moved or renamed, move it back for `fix --undo`; {} of "
+      "folders "
+      "that are gone:\n{}",
+      counted(gone.size(), "history", "histories"), places);
+}
+
 int run_undo(const project::Config& config, const FixCommand& command) {
   const auto history = FixHistory::of_tree(tree_of(config.root, command.selection.paths));
   if (!history) {
@@ -101,6 +119,7 @@ int run_undo(const project::Config& config, const FixCommand& command) {
         report::one_line(history->tree()), report::one_line(latest.of.tree));
     return kUsageError;
   }
+  if (!latest.journal) tell_of_moved_trees(*history);
   const HeldSignals held;
   auto undone = project::undo(base::real_file_system(), latest.of.state, kWritingThreads,
                               command.skip_edited);

@@ -87,17 +87,33 @@ base::Result<FixHistory> FixHistory::of_tree(const std::string& root) {
   return history;
 }
 
-std::vector<TreeHistory> FixHistory::related() const {
+std::vector<TreeHistory> FixHistory::others() const {
   const base::FileSystem& fs = base::real_file_system();
-  std::vector<TreeHistory> found{own_};
+  std::vector<TreeHistory> found;
   for (const base::DirectoryEntry& entry :
        fs.list(folder_).value_or(std::vector<base::DirectoryEntry>{})) {
     std::string state = base::join_path(folder_, entry.name);
     if (entry.type != base::FileType::kDirectory || state == own_.state) continue;
-    auto tree = fs.read(base::join_path(state, kTreeFile));
-    if (tree && (is_within(*tree, own_.tree) || is_within(own_.tree, *tree)))
+    if (auto tree = fs.read(base::join_path(state, kTreeFile)))
       found.push_back({std::move(*tree), std::move(state)});
   }
+  return found;
+}
+
+std::vector<TreeHistory> FixHistory::related() const {
+  std::vector<TreeHistory> found{own_};
+  for (TreeHistory& one : others())
+    if (is_within(one.tree, own_.tree) || is_within(own_.tree, one.tree))
+      found.push_back(std::move(one));
+  return found;
+}
+
+std::vector<TreeHistory> FixHistory::gone() const {
+  const base::FileSystem& fs = base::real_file_system();
+  std::vector<TreeHistory> found = others();
+  std::erase_if(found, [&](const TreeHistory& one) {
+    return fs.status(one.tree, false).type != base::FileType::kMissing;
+  });
   return found;
 }
 

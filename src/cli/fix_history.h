@@ -41,8 +41,13 @@ class FixHistory {
   // This tree's history, and those of the trees that lie in it or around it: a file may have been
   // fixed as a part of each.
   [[nodiscard]] std::vector<TreeHistory> related() const;
+  // Those of trees that are not where they were: moved, renamed or deleted.
+  [[nodiscard]] std::vector<TreeHistory> gone() const;
 
  private:
+  // All but this tree's own.
+  [[nodiscard]] std::vector<TreeHistory> others() const;
+
   FixHistory(std::string folder, int lock) : folder_(std::move(folder)), lock_(lock) {}
 
   std::string folder_;  // of all histories of this user

@@ -112,3 +112,16 @@ def test_nothing_is_written_through_a_link_that_came_with_the_tree(torchport, fi
     # Who names the folder means it.
     assert torchport("fix", "--allow-dirty", outside).returncode == 0
     assert (outside / "m.py").read_text() != TIE
+
+
+def test_a_moved_tree_is_told_where_it_was(torchport, files) -> None:
+    old, new = files[0].parent, files[0].parent.with_name("moved")
+    assert torchport("fix", "a").returncode == 0
+    old.rename(new)
+    run = torchport("fix", "--undo", "moved")
+    assert run.returncode == 2 and f"  {old}\n" in run.stderr
+    new.rename(old)
+    assert torchport("fix", "--undo", "a").stdout == "Restored 1 file.\n"
+    # A folder that was never fixed has nothing to do with it.
+    run = torchport("fix", "--undo", "b")
+    assert run.returncode == 2 and "moved" not in run.stderr
