@@ -7,6 +7,7 @@
 
 #include "host/causes/cause.h"
 #include "host/causes/container.h"
+#include "host/causes/intel/packages.h"
 #include "host/causes/queries.h"
 
 namespace torchport::host::intel {
@@ -22,8 +23,8 @@ std::optional<Diagnosis> no_kernel_driver(const Facts& facts) {
   const bool module = has_module(facts, "xe") || has_module(facts, "i915");
   if (!module)
     return Diagnosis{"no-driver", "neither of Intel's kernel modules (xe, i915) is loaded",
-                     "use a kernel that supports the card (6.12 or newer for Arc B), and install "
-                     "intel-opencl-icd",
+                     "use a kernel that supports the card (6.12 or newer for Arc B): uname -r says "
+                     "which one runs",
                      kKernel};
   if (!has_render_node(facts))
     return Diagnosis{
@@ -58,28 +59,18 @@ constexpr std::string_view kInWsl =
     "is intel-level-zero-gpu: https://dgpu-docs.intel.com/driver/client/overview.html); then run "
     "wsl --shutdown in Windows";
 
-// A package that is installed in a container is lost with it.
-std::string install_level_zero(const Facts& facts) {
-  if (facts.wsl && !in_container(facts)) return std::string(kInWsl);
-  if (in_container(facts))
-    return "install it in the image: RUN apt-get update && apt-get install -y libze1 "
-           "libze-intel-gpu1 (Debian 13, Ubuntu 24.10 and newer; for others "
-           "https://dgpu-docs.intel.com/driver/client/overview.html)";
-  return "install it: apt install libze1 libze-intel-gpu1";
-}
-
 std::optional<Diagnosis> no_level_zero(const Facts& facts) {
   const bool of_wsl = facts.wsl && !in_container(facts);
   if (facts.level_zero.empty())
     return Diagnosis{"no-level-zero", "Intel's Level Zero loader (libze_loader.so.1) was not found",
-                     install_level_zero(facts), kUserDriver};
+                     of_wsl ? std::string(kInWsl) : install_level_zero(facts), kUserDriver};
   if (!facts.level_zero_state.empty() && facts.level_zero_state != "ok")
     return Diagnosis{
         "level-zero-fails",
         fmt::format("Intel's Level Zero loader {} finds no driver: {}", facts.level_zero,
                     facts.level_zero_state),
         of_wsl ? std::string(kInWsl)
-               : "install the driver of the same release as libze1: apt install libze-intel-gpu1",
+               : "install the driver of the loader's release: " + install_level_zero(facts),
         kUserDriver};
   return std::nullopt;
 }

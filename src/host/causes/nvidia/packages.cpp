@@ -7,42 +7,12 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "host/causes/distribution.h"
 #include "host/causes/queries.h"
 
 namespace torchport::host::nvidia {
 
 namespace {
-
-enum class Distribution { kUbuntu, kDebian, kFedora, kRedHat, kArch, kOther };
-
-struct Spelling {
-  std::string_view part;  // of /etc/os-release's PRETTY_NAME, in lower case
-  Distribution distribution;
-};
-
-// Distributions that are made from another one have its packages.
-constexpr std::array<Spelling, 25> kSpellings{
-    {{"ubuntu", Distribution::kUbuntu},        {"lmde", Distribution::kDebian},
-     {"linux mint", Distribution::kUbuntu},    {"zorin", Distribution::kUbuntu},
-     {"elementary os", Distribution::kUbuntu}, {"kde neon", Distribution::kUbuntu},
-     {"tuxedo os", Distribution::kUbuntu},     {"pop!_os", Distribution::kUbuntu},
-     {"debian", Distribution::kDebian},        {"proxmox", Distribution::kDebian},
-     {"kali", Distribution::kDebian},          {"mx linux", Distribution::kDebian},
-     {"fedora", Distribution::kFedora},        {"nobara", Distribution::kFedora},
-     {"red hat", Distribution::kRedHat},       {"rhel", Distribution::kRedHat},
-     {"rocky", Distribution::kRedHat},         {"alma", Distribution::kRedHat},
-     {"centos", Distribution::kRedHat},        {"oracle linux", Distribution::kRedHat},
-     {"amazon linux", Distribution::kRedHat},  {"arch linux", Distribution::kArch},
-     {"manjaro", Distribution::kArch},         {"endeavour", Distribution::kArch},
-     {"cachyos", Distribution::kArch}}};
-
-Distribution distribution_of(const Facts& facts) {
-  const std::string name = base::lower(facts.release);
-  const auto found = std::find_if(
-      kSpellings.begin(), kSpellings.end(),
-      [&](const Spelling& spelling) { return name.find(spelling.part) != std::string::npos; });
-  return found == kSpellings.end() ? Distribution::kOther : found->distribution;
-}
 
 constexpr std::string_view kGuide =
     "https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/";

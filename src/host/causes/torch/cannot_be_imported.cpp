@@ -38,7 +38,7 @@ constexpr std::array<SystemLibrary, 5> kSystemLibraries{
      {"libstdc++.so.6", "apt install libstdc++6; dnf install libstdc++"},
      {"libgcc_s.so.1", "apt install libgcc-s1; dnf install libgcc"},
      {"libnuma.so.1", "apt install libnuma1; dnf install numactl-libs"},
-     {"libze_loader.so.1", "apt install libze1; dnf install level-zero"}}};
+     {"libze_loader.so.1", "apt install libze1; dnf install oneapi-level-zero"}}};
 
 // The starts of the names of libraries in torch's wheels and in the packages that they depend on.
 constexpr std::array<std::string_view, 17> kLibrariesOfWheels{
