@@ -82,8 +82,9 @@ LatestRun latest_run(const FixHistory& history) {
 bool reaches_further(const LatestRun& latest, const std::string& tree) {
   if (!latest.journal || base::is_within(latest.of.tree, tree)) return false;
   const auto entries = project::read_journal(base::real_file_system(), *latest.journal);
-  return entries && std::any_of(entries->begin(), entries->end(),
-                                [&](const auto& entry) { return !base::is_within(entry.path, tree); });
+  return entries && std::any_of(entries->begin(), entries->end(), [&](const auto& entry) {
+           return !base::is_within(entry.path, tree);
+         });
 }
 
 int run_undo(const project::Config& config, const FixCommand& command) {

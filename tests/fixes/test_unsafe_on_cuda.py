@@ -50,6 +50,8 @@ PROGRAMS = {
     "a number in one place": "net = nn.Linear(2, 2).cuda(torch.device('cuda:1'))\n\n\ndef move(x, gpu=1):\n    return x.cuda(gpu)\n\n\n"
     "print(net(move(torch.ones(1, 2))).device)\n",
     "a number in a name": "GPU = 1\nnet = nn.Linear(2, 2).cuda(GPU)\nx = torch.ones(1, 2).cuda(GPU)\nprint(net(x).device)\n",
+    "a wrapper that loads": "a = nn.DataParallel(nn.Linear(2, 2)).cuda()\nb = nn.DataParallel(nn.Linear(2, 2)).cuda()\n"
+    "torch.save(a.state_dict(), 'net.pt')\nb.load_state_dict(torch.load('net.pt'))\nx = torch.ones(4, 2).cuda()\nprint(torch.equal(a(x), b(x)))\n",
     "the first device beside another current one": "torch.cuda.set_device(1)\nx = torch.ones(2).cuda(0)\nprint(x.device)\n",
 }  # fmt: skip
 
@@ -70,3 +72,25 @@ def test_the_number_of_a_device_stands_in_the_advice(torchport) -> None:
     check = torchport("check", "main.py")
     assert 'torch.device("cuda", gpu)' in check.stdout, check.stdout
     assert "DEVICE" not in check.stdout
+
+
+def test_a_wrapper_of_another_file_loads_what_was_saved(torchport) -> None:
+    wrap = "import torch\nfrom torch import nn\n\nnet = nn.Linear(2, 2)\nmodel = nn.DataParallel(net, device_ids=[0]).cuda()\n"
+    torchport.write("train.py", wrap + "torch.save(model.state_dict(), 'net.pt')\n")
+    torchport.write("predict.py", wrap + "model.load_state_dict(torch.load('net.pt'))\nprint('loaded')\n")
+    torchport("fix", "-q", "--unsafe-fixes")
+    for program in ("train.py", "predict.py"):
+        run = torchport("run", "-q", "--devices", "cuda:1", program)
+        assert run.returncode == 0, run.stderr
+
+
+def test_all_fixes_of_data_parallel_serve_other_accelerators(torchport) -> None:
+    """torch 2.13 takes XPU's devices for DataParallel and has no function that splits a batch over them."""
+    torchport.write(
+        "main.py",
+        "import torch\nfrom torch import nn\n\nnet = nn.Linear(2, 2)\nnet = nn.DataParallel(net).cuda()\nx = torch.ones(4, 2).cuda()\nprint(tuple(net(x).shape))\n",
+    )
+    torchport("fix", "-q", "--unsafe-fixes", "--min-torch", "2.6")
+    for devices in ("cuda:2", "xpu:2", "mps:1", "none"):
+        run = torchport("run", "-q", "--devices", devices, "main.py")
+        assert (run.returncode, run.stdout) == (0, "(4, 2)\n"), (devices, run.stderr)

@@ -136,8 +136,9 @@ std::vector<std::string> outermost(const Counts& counts) {
   std::sort(full.begin(), full.end());  // outer folders come first
   std::vector<std::string> folders;
   for (const std::string_view folder : full) {
-    const bool inside = std::any_of(folders.begin(), folders.end(),
-                                    [&](const std::string& o) { return base::is_within(folder, o); });
+    const bool inside = std::any_of(folders.begin(), folders.end(), [&](const std::string& o) {
+      return base::is_within(folder, o);
+    });
     if (!inside) folders.emplace_back(folder);
   }
   return folders;

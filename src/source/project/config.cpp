@@ -282,10 +282,10 @@ base::Result<rules::Selection> select_rules(const std::vector<std::string>& sele
 
 bool is_helper_name(std::string_view text) {
   static constexpr auto kKeywords = std::to_array<std::string_view>(
-      {"False", "None",   "True",  "and",    "as",   "assert", "async",  "await",    "break",
-       "class", "continue", "def", "del",    "elif", "else",   "except", "finally",  "for",
-       "from",  "global", "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
-       "or",    "pass",   "raise", "return", "try",  "while",  "with",   "yield"});
+      {"False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
+       "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
+       "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
+       "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"});
   const auto is_name = [](std::string_view word) {
     return !word.empty() && !(word.front() >= '0' && word.front() <= '9') &&
            std::all_of(word.begin(), word.end(), base::is_identifier_char) &&

@@ -105,7 +105,8 @@ void name_demands(const PythonContext& context, std::vector<Finding>& findings) 
   for (Finding& finding : findings) {
     const Node place = syntax::node_at(tree, finding.span.start);
     const Demand demand = demand_before(context, place, 0);
-    if (!demand.statement || semantics::is_cuda_demand(context.model, syntax::statement_of(place))) continue;
+    if (!demand.statement || semantics::is_cuda_demand(context.model, syntax::statement_of(place)))
+      continue;
     if (finding.rule->void_with_cuda && demand.of_all_calls)
       finding.message += fmt::format(" Line {} ends the program before that: change both.",
                                      tree.lines().at(demand.statement.start()).line);

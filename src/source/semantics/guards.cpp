@@ -77,7 +77,8 @@ Node pattern_of(Node pattern) {
 CudaKnowledge pair_knowledge(Node pair) {
   std::string key;
   const auto has_key = [&](Node other, auto fits) {
-    return other.is(Kind::kPair) && syntax::string_value(other.child(Field::kKey), key) && fits(key);
+    return other.is(Kind::kPair) && syntax::string_value(other.child(Field::kKey), key) &&
+           fits(key);
   };
   if (!has_key(pair, is_cuda_string)) return {};
   const auto pairs = pair.parent().children();

@@ -11,21 +11,41 @@ namespace {
 
 // The names of torch 2.13 that rules ask about, by the module whose star brings them. A star of
 // torch brings no `cuda` and no `nn`, that of torch.nn also its modules.
-constexpr auto kOfTorch = std::to_array<std::string_view>(
-    {"load",         "save",         "device",        "no_grad",        "enable_grad",
-     "autocast",     "inference_mode", "set_grad_enabled", "from_numpy", "Generator",
-     "GradScaler",   "is_tensor",    "cat",           "stack",          "compile",
-     "manual_seed",  "float64",      "double",        "set_default_tensor_type",
-     "set_default_device", "get_default_device", "zeros_like", "ones_like", "rand_like",
-     "randn_like",   "full_like",    "empty_like"});
+constexpr auto kOfTorch = std::to_array<std::string_view>({"load",
+                                                           "save",
+                                                           "device",
+                                                           "no_grad",
+                                                           "enable_grad",
+                                                           "autocast",
+                                                           "inference_mode",
+                                                           "set_grad_enabled",
+                                                           "from_numpy",
+                                                           "Generator",
+                                                           "GradScaler",
+                                                           "is_tensor",
+                                                           "cat",
+                                                           "stack",
+                                                           "compile",
+                                                           "manual_seed",
+                                                           "float64",
+                                                           "double",
+                                                           "set_default_tensor_type",
+                                                           "set_default_device",
+                                                           "get_default_device",
+                                                           "zeros_like",
+                                                           "ones_like",
+                                                           "rand_like",
+                                                           "randn_like",
+                                                           "full_like",
+                                                           "empty_like"});
 constexpr auto kOfNn = std::to_array<std::string_view>(
     {"functional", "init", "parallel", "utils", "Parameter"});  // and all that is_module_base()
 constexpr auto kOfOptim = std::to_array<std::string_view>(
     {"Adam", "AdamW", "SGD", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "LBFGS",
      "ASGD", "Rprop", "lr_scheduler"});
-constexpr auto kOfData = std::to_array<std::string_view>(
-    {"DataLoader", "Dataset", "TensorDataset", "IterableDataset", "Subset", "random_split",
-     "DistributedSampler", "Sampler"});
+constexpr auto kOfData =
+    std::to_array<std::string_view>({"DataLoader", "Dataset", "TensorDataset", "IterableDataset",
+                                     "Subset", "random_split", "DistributedSampler", "Sampler"});
 constexpr auto kOfCuda = std::to_array<std::string_view>(
     {"is_available", "device_count", "current_device", "set_device", "synchronize", "empty_cache",
      "get_device_name", "Event", "Stream", "FloatTensor", "LongTensor", "HalfTensor",
@@ -35,8 +55,7 @@ bool has_name(std::string_view module, std::string_view name) {
   const std::string full = std::string(module) + "." + std::string(name);
   if (is_factory(full) || is_module_base(full)) return true;
   if (module == "torch") return base::one_of(kOfTorch, name) || name.ends_with("Tensor");
-  if (module == "torch.nn" || module == "torch.nn.modules")
-    return base::one_of(kOfNn, name);
+  if (module == "torch.nn" || module == "torch.nn.modules") return base::one_of(kOfNn, name);
   if (module == "torch.optim") return base::one_of(kOfOptim, name);
   if (module == "torch.utils.data") return base::one_of(kOfData, name);
   if (module == "torch.autograd") return name == "Variable" || name == "no_grad";
@@ -48,7 +67,8 @@ bool has_name(std::string_view module, std::string_view name) {
 bool is_rare(std::string_view module, std::string_view name) {
   const std::string full = std::string(module) + "." + std::string(name);
   return is_factory(full) || is_module_base(full) || name.ends_with("Tensor") ||
-         (module != "torch" && module != "torch.cuda" && name.front() >= 'A' && name.front() <= 'Z');
+         (module != "torch" && module != "torch.cuda" && name.front() >= 'A' &&
+          name.front() <= 'Z');
 }
 
 }  // namespace

@@ -112,7 +112,8 @@ std::optional<FilePlan> Workspace::plan_for(const std::string& path_or_name) {
   const std::string path = canonical(path_or_name);
   const std::string* top = nullptr;
   for (const std::string& folder : paths_)
-    if (base::is_within(path, folder) && (top == nullptr || folder.size() > top->size())) top = &folder;
+    if (base::is_within(path, folder) && (top == nullptr || folder.size() > top->size()))
+      top = &folder;
   const Folder& folder = folder_at(top == nullptr ? std::string(base::parent_path(path)) : *top);
   if (top != nullptr) {
     const auto known = excluded_.find(path);

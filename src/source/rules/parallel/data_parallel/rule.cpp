@@ -188,7 +188,8 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   reporter
       .report(
           call,
-          "DataParallel splits batches over CUDA devices only. On mps and the CPU it adds nothing but "
+          "DataParallel splits batches over CUDA devices only. On mps and the CPU it adds nothing "
+          "but "
           "`.module` and the prefix `module.` in saved keys, and on other accelerators its calls "
           "raise; DistributedDataParallel works on all devices.")
       .fix.push_back(make_fix(context, call));

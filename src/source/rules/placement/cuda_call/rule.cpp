@@ -173,7 +173,8 @@ bool is_asked_for_beside(const SemanticModel& model, Node call) {
   return function && model.facts<AskingFunctions>().indexes.contains(function.index());
 }
 
-// The device for a call of `.cuda()`; no text if it depends on a number that the file does not show.
+// The device for a call of `.cuda()`; no text if it depends on a number that the file does not
+// show.
 struct Chosen {
   std::string text;
   edit::Needs needs;
@@ -212,12 +213,13 @@ bool has_other_arguments(Node call) {
 
 Fix described_fix(Node call) {
   const Node given = syntax::argument(call, 0, "device");
-  return {Applicability::kDisplay,
-          fmt::format("replace it with `.to(device)`, where `device` is `torch.device(\"cuda\", {})` "
-                      "with CUDA and another one without; everything that meets it goes there, too",
-                      given ? given.text() : "index"),
-          {},
-          {}};
+  return {
+      Applicability::kDisplay,
+      fmt::format("replace it with `.to(device)`, where `device` is `torch.device(\"cuda\", {})` "
+                  "with CUDA and another one without; everything that meets it goes there, too",
+                  given ? given.text() : "index"),
+      {},
+      {}};
 }
 
 Fix make_fix(const PythonContext& context, Node call, Node object) {

@@ -50,8 +50,8 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   if (syntax::argument(call, 1, "enabled") || semantics::is_cuda_guarded(model, call) ||
       (context.is_test() && is_cuda_territory(context, call)))
     return;
-  const std::string text =
-      fmt::format("{} if {}.cuda.is_available() else []", devices.text(), context.devices.torch_name());
+  const std::string text = fmt::format("{} if {}.cuda.is_available() else []", devices.text(),
+                                       context.devices.torch_name());
   Fix fix{Applicability::kSafe, fmt::format("name them only with CUDA: `{}`", text), {}, {}};
   fix.edits = {replace(devices, text)};
   fix.needs.imports = {"import torch"};
