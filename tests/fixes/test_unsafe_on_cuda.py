@@ -77,7 +77,9 @@ def test_the_number_of_a_device_stands_in_the_advice(torchport) -> None:
 def test_a_wrapper_of_another_file_loads_what_was_saved(torchport) -> None:
     wrap = "import torch\nfrom torch import nn\n\nnet = nn.Linear(2, 2)\nmodel = nn.DataParallel(net, device_ids=[0]).cuda()\n"
     torchport.write("train.py", wrap + "torch.save(model.state_dict(), 'net.pt')\n")
-    torchport.write("predict.py", wrap + "model.load_state_dict(torch.load('net.pt'))\nprint('loaded')\n")
+    torchport.write(
+        "predict.py", wrap + "model.load_state_dict(torch.load('net.pt'))\nprint('loaded')\n"
+    )
     torchport("fix", "-q", "--unsafe-fixes")
     for program in ("train.py", "predict.py"):
         run = torchport("run", "-q", "--devices", "cuda:1", program)
