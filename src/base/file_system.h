@@ -117,6 +117,9 @@ class MemoryFileSystem final : public FileSystem {
 [[nodiscard]] std::string_view file_name(std::string_view path);
 // The part before the last slash; "." if there is none.
 [[nodiscard]] std::string_view parent_path(std::string_view path);
+// Whether a path is a folder, or lies in it. Both are written alike: absolute, or from one place,
+// where "" is the folder of all relative paths.
+[[nodiscard]] bool is_within(std::string_view path, std::string_view folder);
 // Where torchport keeps what it can make again: $TORCHPORT_CACHE_DIR, else a folder of
 // $XDG_CACHE_HOME or of $HOME. Empty if this user has none of them. `variable` reads an environment
 // variable, empty if it is not set.

@@ -22,6 +22,11 @@ std::string_view parent_path(std::string_view path) {
   return slash == 0 ? path.substr(0, 1) : path.substr(0, slash);
 }
 
+bool is_within(std::string_view path, std::string_view folder) {
+  return path == folder || folder == "/" || folder.empty() ||
+         (path.starts_with(folder) && path.substr(folder.size()).starts_with('/'));
+}
+
 namespace {
 
 using Variable = std::function<std::string(const char*)>;

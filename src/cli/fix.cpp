@@ -68,7 +68,7 @@ LatestRun latest_run(const FixHistory& history) {
   for (const TreeHistory& one : histories) {
     const auto journals = project::journals_of(fs, one.state);
     if (journals.empty()) continue;
-    if (is_within(one.tree, history.tree())) latest.runs += journals.size();
+    if (base::is_within(one.tree, history.tree())) latest.runs += journals.size();
     const std::int64_t written = fs.status(journals.back().path, false).mtime_ns;
     if (latest.journal && written <= newest) continue;
     latest.of = one;
@@ -80,10 +80,11 @@ LatestRun latest_run(const FixHistory& history) {
 
 // Whether a run of a tree around this one has changed files outside of it.
 bool reaches_further(const LatestRun& latest, const std::string& tree) {
-  if (!latest.journal || is_within(latest.of.tree, tree)) return false;
+  if (!latest.journal || base::is_within(latest.of.tree, tree)) return false;
   const auto entries = project::read_journal(base::real_file_system(), *latest.journal);
-  return entries && std::any_of(entries->begin(), entries->end(),
-                                [&](const auto& entry) { return !is_within(entry.path, tree); });
+  return entries && std::any_of(entries->begin(), entries->end(), [&](const auto& entry) {
+           return !base::is_within(entry.path, tree);
+         });
 }
 
 // A moved tree has lost its history, because the journals name files by their whole paths.
@@ -254,7 +255,7 @@ bool inside_roots(const base::FileSystem& fs, const std::vector<std::string>& ro
   if (!real) return false;
   for (const std::string& root : roots) {
     const auto top = fs.canonical(root);
-    if (top && is_within(*real, *top)) return true;
+    if (top && base::is_within(*real, *top)) return true;
   }
   return false;
 }
@@ -270,7 +271,7 @@ std::string path_through_link(const std::vector<std::string>& paths) {
         std::find(parts.begin(), parts.end(), "..") != parts.end())
       continue;
     const auto real = fs.canonical(path);
-    if (real && !is_within(*real, *here)) return path;
+    if (real && !base::is_within(*real, *here)) return path;
   }
   return {};
 }

@@ -39,18 +39,13 @@ base::Result<std::string> history_folder() {
 
 }  // namespace
 
-bool is_within(std::string_view path, std::string_view folder) {
-  return path == folder || folder == "/" ||
-         (path.starts_with(folder) && path.substr(folder.size()).starts_with('/'));
-}
-
 std::string tree_of(const std::string& root, const std::vector<std::string>& paths) {
   const base::FileSystem& fs = base::real_file_system();
   std::string tree = fs.canonical(root).value_or(root);
   for (const std::string& path : paths) {
     const std::string real = fs.canonical(path).value_or(path);
     if (!real.starts_with('/')) continue;
-    while (!is_within(real, tree)) {
+    while (!base::is_within(real, tree)) {
       const std::string above(base::parent_path(tree));
       tree = above.empty() ? "/" : above;
     }
@@ -103,7 +98,7 @@ std::vector<TreeHistory> FixHistory::others() const {
 std::vector<TreeHistory> FixHistory::related() const {
   std::vector<TreeHistory> found{own_};
   for (TreeHistory& one : others())
-    if (is_within(one.tree, own_.tree) || is_within(own_.tree, one.tree))
+    if (base::is_within(one.tree, own_.tree) || base::is_within(own_.tree, one.tree))
       found.push_back(std::move(one));
   return found;
 }

@@ -13,9 +13,6 @@ namespace torchport::cli {
 // it that has all the paths, if some are outside of it.
 [[nodiscard]] std::string tree_of(const std::string& root, const std::vector<std::string>& paths);
 
-// Whether a path is a folder, or lies in it.
-[[nodiscard]] bool is_within(std::string_view path, std::string_view folder);
-
 // The folder with the journals of a tree.
 struct TreeHistory {
   std::string tree;  // absolute, without links

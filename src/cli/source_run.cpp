@@ -95,9 +95,10 @@ base::Result<void> override_settings(const SelectionOptions& options, project::C
   if (options.strict) config.settings.strict = true;
   if (!options.helper.empty()) config.settings.helper = options.helper;
   if (config.settings.idiom == edit::Idiom::kHelper &&
-      config.settings.helper.find(':') == std::string::npos) {
+      !project::is_helper_name(config.settings.helper)) {
     return base::fail(base::ErrorCode::kUsage,
-                      "--idiom helper needs --helper package.module:function");
+                      "--idiom helper needs --helper package.module:function, a module and its "
+                      "function by their names in Python");
   }
   if (!options.select.empty()) config.select = split_words(options.select);
   const auto extend = split_words(options.extend_select);

@@ -3,6 +3,8 @@ for CUDA, or a compiler would show; and no safe fix puts tensors that met on two
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 CHILD = """import torch
@@ -71,6 +73,13 @@ HALVES = {
     "elif": "if args.device == 'cpu':\n    pass\nelif args.device == 'cuda':\n    x = x.to(args.device)\n",
     "choice": "place = args.device if args.device.startswith('cuda') and torch.cuda.is_available() else 'cpu'\nx = x.to(place)\n",
     "match": "match args.device:\n    case 'cuda':\n        x = x.cuda()\n    case _:\n        pass\n",
+    "find": "if args.device.find('cuda') != -1:\n    x = x.to(args.device)\n",
+    "count": "if args.device.count('cuda'):\n    x = x.to(args.device)\n",
+    "pattern": "import re\nif re.match('cuda', args.device):\n    x = x.to(args.device)\n",
+    "way out": "def move(t):\n    if args.device.find('cuda') < 0:\n        return t\n    return t.to(args.device)\n\n\nx = move(x)\n",
+    "dictionary of moves": "x = {'cuda': lambda t: t.cuda(), 'cpu': lambda t: t}[args.device](x)\n",
+    "dictionary of functions": "def keep(t):\n    return t\n\n\nx = {'cuda': lambda t: t.to(args.device), 'cpu': keep}[args.device](x)\n",
+    "method by name": "x = getattr(x, args.device)()\n",
     "try": "try:\n    x = x.cuda()\nexcept (AssertionError, RuntimeError):\n    pass\n",
 }
 HALF = """import argparse
@@ -115,3 +124,27 @@ def test_a_half_that_knows_cuda_only(torchport, half: str) -> None:
     for devices in ("cuda:1", "none", "mps:1", "xpu:1"):
         run = torchport("run", "-q", "--devices", devices, "main.py")
         assert (run.returncode, run.stdout) == (0, "(1, 2)\n"), (devices, run.stderr)
+
+
+def test_all_or_none_behind_a_demand(torchport) -> None:
+    """`model.train()` is no use of the function `train`."""
+    torchport.write(
+        "main.py",
+        "import torch\n\n\ndef train(model, batch):\n    model.train()\n    src, trg = batch\n    src, trg = src.cuda(), trg.cuda()\n"
+        "    return model(src) - trg\n\n\ndef main():\n    assert torch.cuda.is_available()\n    model = torch.nn.Linear(2, 2).cuda()\n"
+        "    print(tuple(train(model, (torch.ones(1, 2), torch.ones(1, 2))).shape))\n\n\nmain()\n",
+    )
+    before = (torchport.folder / "main.py").read_text()
+    torchport("fix", "-q")
+    assert (torchport.folder / "main.py").read_text() == before
+
+
+@pytest.mark.parametrize("half", ("find", "dictionary of moves", "contains"))
+def test_what_fix_wrote_is_no_finding(torchport, half: str) -> None:
+    torchport.write("main.py", HALF.format(half=HALVES[half]))
+    torchport("fix", "-q")
+    once = (torchport.folder / "main.py").read_text()
+    check = torchport("check", "--format", "json")
+    assert json.loads(check.stdout)["findings"] == [], check.stdout
+    torchport("fix", "-q")
+    assert (torchport.folder / "main.py").read_text() == once

@@ -36,6 +36,8 @@ bool is_index(const semantics::SemanticModel& model, Node value) {
 }
 
 bool may_be_device(const semantics::Value& value) {
+  if (value.is(Type::kString) && !value.text.empty())
+    return semantics::is_device_string(value.text);
   return value.is(Type::kUnknown) || value.is(Type::kDevice) || value.is(Type::kString);
 }
 
@@ -117,8 +119,11 @@ void DeviceSource::find_variable() {
       variable_end_ = syntax::statement_of(bindings.front()->target).end();
       break;
     }
-    if (!model_.scopes().is_bound_anywhere(name)) break;
+    if (!model_.scopes().is_bound_anywhere(name)) return;
   }
+  // The project uses all of them for something else.
+  for (int number = 2; !variable_defined_ && model_.scopes().is_bound_anywhere(variable_); ++number)
+    variable_ = fmt::format("_TORCH_DEVICE_{}", number);
 }
 
 bool DeviceSource::is_import_of_shared(const Binding& binding) const {

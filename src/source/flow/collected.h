@@ -41,7 +41,7 @@ struct CollectedClass {
 
 struct CollectedFacts {
   bool kernels = false;
-  bool drops_prefix = false;
+  bool knows_prefix = false;
   bool sets_visible_devices = false;
   bool sets_after_imports = false;
   semantics::CudaOrCpu cuda_or_cpu;

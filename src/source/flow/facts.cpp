@@ -54,14 +54,35 @@ bool is_of_kernels(std::string_view module) {
          std::any_of(std::next(parts.begin()), parts.end(), may_be_extension);
 }
 
-// Whether a file takes DataParallel's prefix from keys: by name, or by its seven characters.
-bool drops_prefix(const SemanticModel& model) {
+// Whether a file loads keys into what it has wrapped itself: they need the prefix.
+bool loads_into_wrapper(const SemanticModel& model) {
+  const auto loads = model.calls_of("load_state_dict");
+  return std::any_of(loads.begin(), loads.end(), [&](Node load) {
+    const Node object = syntax::callee(load).child(Field::kObject);
+    const std::string_view last =
+        object.is(Kind::kAttribute) ? object.child(Field::kAttributeName).text() : object.text();
+    const auto names = model.named(last);
+    return std::any_of(names.begin(), names.end(), [&](Node name) {
+      const Node target = name.field() == Field::kAttributeName ? name.parent() : name;
+      if (target.field() != Field::kLeft || !target.parent().is(Kind::kAssignment)) return false;
+      const auto calls = model.nodes(Kind::kCall, target.parent().child(Field::kRight));
+      return std::any_of(calls.begin(), calls.end(), [&](Node call) {
+        return model.called(call).ends_with("DataParallel") &&
+               model.called(call).starts_with("torch.nn.");
+      });
+    });
+  });
+}
+
+// Whether a file depends on whether keys have DataParallel's prefix: it takes it from them, by name
+// or by its seven characters, or needs it.
+bool knows_prefix(const SemanticModel& model) {
   std::string text;
   for (const Node string : model.nodes(Kind::kString))
     if (syntax::string_value(string, text) && text == "module.") return true;
   for (const Node slice : model.nodes(Kind::kSlice))
     if (slice.text() == "7:") return !model.named("load_state_dict").empty();
-  return false;
+  return loads_into_wrapper(model);
 }
 
 bool is_decorated(const SemanticModel& model, Node function) {
@@ -89,7 +110,7 @@ class Collector {
 
   std::optional<CollectedFacts> collect() {
     collect_imports();
-    facts_.drops_prefix = drops_prefix(model_);
+    facts_.knows_prefix = knows_prefix(model_);
     facts_.sets_visible_devices = sets_visible_devices(model_);
     facts_.sets_after_imports = sets_after_imports(model_);
     facts_.cuda_or_cpu = semantics::cuda_or_cpu(model_);

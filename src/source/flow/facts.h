@@ -90,7 +90,7 @@ struct Import {
 // own. Copies share the bytes.
 struct FileFacts {
   bool kernels = false;  // it imports what only makes or calls CUDA kernels: Triton, an extension
-  bool drops_prefix = false;          // it takes `module.` from the keys of a state dict
+  bool knows_prefix = false;          // see is_prefix_known_elsewhere()
   bool sets_visible_devices = false;  // see the function
   bool sets_after_imports = false;    // see the function
   semantics::CudaOrCpu cuda_or_cpu;

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/file_system.h"
 #include "source/flow/joined.h"
 
 namespace torchport::flow {
@@ -125,11 +126,6 @@ void each_folder(std::string_view path, const Visit& visit) {
   }
 }
 
-bool lies_in(std::string_view folder, std::string_view outer) {
-  return outer.empty() || (folder.starts_with(outer) &&
-                           (folder.size() == outer.size() || folder[outer.size()] == '/'));
-}
-
 using Counts = std::unordered_map<std::string_view, Count>;  // by folder
 
 // The folders of which three of four files are kernels, no folder in another one.
@@ -140,8 +136,9 @@ std::vector<std::string> outermost(const Counts& counts) {
   std::sort(full.begin(), full.end());  // outer folders come first
   std::vector<std::string> folders;
   for (const std::string_view folder : full) {
-    const bool inside = std::any_of(folders.begin(), folders.end(),
-                                    [&](const std::string& o) { return lies_in(folder, o); });
+    const bool inside = std::any_of(folders.begin(), folders.end(), [&](const std::string& o) {
+      return base::is_within(folder, o);
+    });
     if (!inside) folders.emplace_back(folder);
   }
   return folders;

@@ -64,7 +64,7 @@ void write(Writer& out, const FileTraits& traits) {
 
 std::string pack(const CollectedFacts& facts) {
   Writer out;
-  out.number((facts.kernels ? 1U : 0U) | (facts.drops_prefix ? 2U : 0U) |
+  out.number((facts.kernels ? 1U : 0U) | (facts.knows_prefix ? 2U : 0U) |
              (facts.sets_visible_devices ? 4U : 0U) | (facts.sets_after_imports ? 8U : 0U) |
              (facts.cuda_or_cpu.keeps ? 16U : 0U) | (facts.cuda_or_cpu.chooses ? 32U : 0U));
   out.list(facts.functions, [&](const CollectedFunction& function) {

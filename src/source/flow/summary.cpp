@@ -165,9 +165,9 @@ bool Summary::is_used_elsewhere(std::string_view path, std::string_view name) co
   return false;
 }
 
-bool Summary::is_prefix_dropped_elsewhere(std::string_view path) const {
+bool Summary::is_prefix_known_elsewhere(std::string_view path) const {
   return std::any_of(joined_->files.begin(), joined_->files.end(), [&](const FileOfProject& file) {
-    return file.facts.drops_prefix && file.path != path;
+    return file.facts.knows_prefix && file.path != path;
   });
 }
 

@@ -79,8 +79,9 @@ class Summary {
   [[nodiscard]] std::optional<Result> result_of(std::string_view path, const Callee& callee) const;
   // Whether another file imports a name of the file with this path, or calls it there.
   [[nodiscard]] bool is_used_elsewhere(std::string_view path, std::string_view name) const;
-  // Whether another file takes `module.` from the keys of a state dict.
-  [[nodiscard]] bool is_prefix_dropped_elsewhere(std::string_view path) const;
+  // Whether another file takes `module.` from the keys of a state dict, or loads one into a wrapper
+  // that needs it.
+  [[nodiscard]] bool is_prefix_known_elsewhere(std::string_view path) const;
   // Whether a program may run the file with this path before one of its functions sets
   // CUDA_VISIBLE_DEVICES.
   [[nodiscard]] bool chooses_devices_late(std::string_view path) const;

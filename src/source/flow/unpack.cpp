@@ -106,7 +106,7 @@ class Unpacker {
   bool read() {
     const std::uint64_t of_file = in_.number();
     facts_.kernels = (of_file & 1U) != 0;
-    facts_.drops_prefix = (of_file & 2U) != 0;
+    facts_.knows_prefix = (of_file & 2U) != 0;
     facts_.sets_visible_devices = (of_file & 4U) != 0;
     facts_.sets_after_imports = (of_file & 8U) != 0;
     facts_.cuda_or_cpu = {(of_file & 16U) != 0, (of_file & 32U) != 0};

@@ -105,8 +105,12 @@ base::Result<void> read_key(Config& config, const std::string& path, std::string
                       *text));
     config.settings.idiom = *idiom;
   } else if (key == "helper") {
-    if (text->find(':') == std::string::npos)
-      return bad<void>(path, node, "helper must be \"package.module:function\"");
+    if (!is_helper_name(*text))
+      return bad<void>(
+          path, node,
+          fmt::format("helper = \"{}\" cannot be imported: it must be \"package.module:function\", "
+                      "a module and its function by their names in Python",
+                      *text));
     config.settings.helper = *text;
   }
   return {};
@@ -274,6 +278,23 @@ base::Result<rules::Selection> select_rules(const std::vector<std::string>& sele
     if (wanted && !named_by(ignore)) selection.push_back(&rule);
   }
   return selection;
+}
+
+bool is_helper_name(std::string_view text) {
+  static constexpr auto kKeywords = std::to_array<std::string_view>(
+      {"False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
+       "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
+       "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
+       "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"});
+  const auto is_name = [](std::string_view word) {
+    return !word.empty() && !(word.front() >= '0' && word.front() <= '9') &&
+           std::all_of(word.begin(), word.end(), base::is_identifier_char) &&
+           !base::one_of(kKeywords, word);
+  };
+  const auto colon = text.find(':');
+  if (colon == std::string_view::npos || !is_name(text.substr(colon + 1))) return false;
+  const auto parts = base::split(text.substr(0, colon), '.');
+  return std::all_of(parts.begin(), parts.end(), is_name);
 }
 
 }  // namespace torchport::project

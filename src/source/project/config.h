@@ -54,4 +54,7 @@ struct Config {
 [[nodiscard]] std::optional<edit::TorchVersion> torch_version(std::string_view text);
 [[nodiscard]] std::optional<edit::Idiom> parse_idiom(std::string_view text);
 
+// Whether a text is "package.module:function", as code can import it.
+[[nodiscard]] bool is_helper_name(std::string_view text);
+
 }  // namespace torchport::project

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/file_system.h"
 #include "source/rules/registry.h"
 
 namespace torchport::project {
@@ -20,8 +21,7 @@ bool is_about_devices(const Diagnostic& d) {
 }
 
 bool lies_in(const Diagnostic& d, std::string_view folder) {
-  return folder.empty() || (d.path.starts_with(folder) && d.path.size() > folder.size() &&
-                            d.path[folder.size()] == '/');
+  return base::is_within(d.path, folder);
 }
 
 // What is not listed one by one.

@@ -9,7 +9,8 @@
 namespace torchport::rules {
 
 // Adds to each finding behind a demand where that is: neither change is of use without the other.
-// Therefore no fix of such a finding stays safe.
+// Therefore no fix of such a finding stays safe, nor that of a finding in a function that is called
+// behind a demand and elsewhere: what meets in it would be moved on one side only.
 void name_demands(const PythonContext& context, std::vector<Finding>& findings);
 
 }  // namespace torchport::rules

@@ -45,7 +45,9 @@ TEST_CASE("functions that are called only behind a demand") {
   const std::string step = "def step(x):\n    return x.cuda()\n\n";
   const std::string main = text_of({"def main(x):\n", kExitWithoutCuda, "    step(x)\n"});
   CHECK(is_behind(text_of({kDemandImports, step, main}), 8));
+  CHECK(is_behind(text_of({kDemandImports, step, main, "\n\nnet.step()\nrun(step=1)\n"}), 8));
   CHECK(!is_behind(text_of({kDemandImports, step, main, "\n\nstep(torch.ones(1))\n"}), 8));
+  CHECK(!calls_left(text_of({kDemandImports, step, main, "\n\nstep(torch.ones(1))\n"})).empty());
   CHECK(!is_behind(text_of({kDemandImports, step, main, "\n\nrun(step)\n"}), 8));
   CHECK(!is_behind(text_of({kDemandImports, step, "def main(x):\n    step(x)\n", kExitWithoutCuda}),
                    9));

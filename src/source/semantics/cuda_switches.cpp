@@ -199,6 +199,7 @@ bool is_on_alone(const SemanticModel& model, const CudaSwitch& one) {
 CudaSwitches::CudaSwitches(const SemanticModel& model) {
   find_constants(model);
   find_pairs(model);
+  find_fields(model);
   find_options(model);
   std::erase_if(switches_, [&](const CudaSwitch& one) { return !is_on_alone(model, one); });
 }
@@ -225,6 +226,23 @@ void CudaSwitches::find_pairs(const SemanticModel& model) {
         !is_switch_name(name) || !turns_on(name, value.is(Kind::kTrue)))
       continue;
     switches_.push_back({pair, value, name, !is_negative_flag(name), false});
+  }
+}
+
+// `opt = SimpleNamespace(use_cuda=True)`, `dict(use_cuda=True)`.
+void CudaSwitches::find_fields(const SemanticModel& model) {
+  static constexpr std::array<std::string_view, 7> kHolders{
+      "SimpleNamespace", "Namespace", "dict", "EasyDict", "AttrDict", "Munch", "Box"};
+  for (const Node keyword : model.nodes(Kind::kKeywordArgument)) {
+    const std::string_view name = keyword.child(Field::kName).text();
+    const Node value = keyword.child(Field::kValue);
+    const Node callee = syntax::callee(keyword.parent().parent());
+    const std::string_view last =
+        callee.is(Kind::kAttribute) ? callee.child(Field::kAttributeName).text() : callee.text();
+    if (!is_literal(value) || !base::one_of(kHolders, last) || !is_switch_name(name) ||
+        !turns_on(name, value.is(Kind::kTrue)))
+      continue;
+    switches_.push_back({keyword, value, std::string(name), !is_negative_flag(name), false});
   }
 }
 

@@ -11,7 +11,7 @@
 namespace torchport::semantics {
 
 struct CudaSwitch {
-  Node declared;     // the assignment, the pair of a dictionary, or the call that makes an option
+  Node declared;     // the assignment, the pair, the keyword, or the call that makes an option
   Node value;        // the literal that is its value; invalid for an option that has none
   std::string name;  // "use_cuda", also for "--use-cuda"
   bool on = true;    // whether CUDA is on where the switch is true: not for no_cuda
@@ -31,6 +31,7 @@ class CudaSwitches {
  private:
   void find_constants(const SemanticModel& model);
   void find_pairs(const SemanticModel& model);
+  void find_fields(const SemanticModel& model);
   void find_options(const SemanticModel& model);
 
   std::vector<CudaSwitch> switches_;

@@ -72,6 +72,24 @@ Node pattern_of(Node pattern) {
   return pattern;
 }
 
+// What a key says of its value, where a dictionary has one way for each device: `{"cuda": lambda t:
+// t.cuda(), "cpu": lambda t: t}[name](x)`.
+CudaKnowledge pair_knowledge(Node pair) {
+  std::string key;
+  const auto has_key = [&](Node other, auto fits) {
+    return other.is(Kind::kPair) && syntax::string_value(other.child(Field::kKey), key) &&
+           fits(key);
+  };
+  if (!has_key(pair, is_cuda_string)) return {};
+  const auto pairs = pair.parent().children();
+  return std::any_of(pairs.begin(), pairs.end(),
+                     [&](Node other) {
+                       return has_key(other, [](const std::string& text) { return text == "cpu"; });
+                     })
+             ? cuda_known(true, pair)
+             : CudaKnowledge{};
+}
+
 // What an enclosing node implies for its child `from`.
 CudaKnowledge from_parent(const SemanticModel& model, Node parent, Node from) {
   switch (parent.kind()) {
@@ -123,6 +141,8 @@ CudaKnowledge from_parent(const SemanticModel& model, Node parent, Node from) {
                  ? cuda_known(true, parent)
                  : CudaKnowledge{};
     }
+    case Kind::kPair:
+      return from.field() == Field::kValue ? pair_knowledge(parent) : CudaKnowledge{};
     case Kind::kCall:
       return from.is(Kind::kArgumentList) ? parameter_knowledge(model, parent) : CudaKnowledge{};
     case Kind::kDecorated:

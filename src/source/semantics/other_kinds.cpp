@@ -132,12 +132,84 @@ bool is_tried(const SemanticModel& model, Node call) {
   return false;
 }
 
+// Whether a text names CUDA in a string: `device.find("cuda") >= 0`, `re.match("cuda", device)`.
+bool names_cuda(const SemanticModel& model, Node condition) {
+  const auto strings = model.nodes(Kind::kString, condition);
+  return std::any_of(strings.begin(), strings.end(), [](Node string) {
+    return string.text().find("cuda") != std::string_view::npos;
+  });
+}
+
+// The nearest test before or around a node that names CUDA in a string, whatever it asks of it.
+Node test_with_cuda(const SemanticModel& model, Node node) {
+  for (Node up = node; up.parent() && !up.is(Kind::kFunction); up = up.parent()) {
+    const Node around = up.parent();
+    Node condition;
+    if (around.is_any(Kind::kIf, Kind::kElif, Kind::kWhile))
+      condition = around.child(Field::kCondition);
+    if (around.is(Kind::kConditional) && around.children().size() == 3)
+      condition = around.children()[1];
+    if (condition && condition != up && names_cuda(model, condition)) return condition;
+    if (!around.is_any(Kind::kBlock, Kind::kModule)) continue;
+    for (const Node exit : model.early_exits(around)) {
+      if (exit.start() >= up.start()) break;
+      if (exit.is(Kind::kIf) && names_cuda(model, exit.child(Field::kCondition)))
+        return exit.child(Field::kCondition);
+    }
+  }
+  return {};
+}
+
+// Whether a method call moves its object below a test that names CUDA and no other kind.
+bool is_moved_by_text(const SemanticModel& model, Node call) {
+  if (!syntax::callee(call).is(Kind::kAttribute) || !model.called(call).empty()) return false;
+  const Node test = test_with_cuda(model, call);
+  return test && !asks_machine(model, test) && !knowledge_at(model, call).absent &&
+         !other_kinds_are_near(call);
+}
+
+// Whether a dictionary has one entry for each device, and none for other kinds than CUDA and the
+// CPU: `{"cuda": to_cuda, "cpu": keep}[device]`. A map_location has devices for devices.
+bool lists_cuda_and_cpu(Node dictionary) {
+  bool cuda = false;
+  bool cpu = false;
+  std::string text;
+  for (const Node pair : dictionary.children()) {
+    if (!pair.is(Kind::kPair) || !syntax::string_value(pair.child(Field::kKey), text)) return false;
+    if (is_cuda_string(text))
+      cuda = true;
+    else if (text == "cpu")
+      cpu = true;
+    else
+      return false;
+    if (syntax::string_value(pair.child(Field::kValue), text) && is_device_string(text))
+      return false;
+  }
+  return cuda && cpu;
+}
+
+// Whether a call gets the method by the name of a device: `getattr(x, args.device)()`.
+bool moves_by_name(const SemanticModel& model, Node call) {
+  const Node getter = syntax::callee(call);
+  if (!getter.is(Kind::kCall) || syntax::callee(getter).text() != "getattr" ||
+      !model.qualified(getter).empty())
+    return false;
+  const Node name = syntax::positional(getter, 1);
+  return name.is_any(Kind::kIdentifier, Kind::kAttribute) &&
+         base::lower(name.text()).ends_with("device");
+}
+
 struct OfFile {
   explicit OfFile(const SemanticModel& model) {
     // `from module import *` may bring torch.
     if (!model.imports_torch() && model.scopes().wildcards().empty()) return;
     const auto choices = model.nodes(Kind::kConditional);
+    const auto dictionaries = model.nodes(Kind::kDictionary);
+    const auto calls = model.nodes(Kind::kCall);
     found.keeps = names_float64(model) || moves_below_test(model) ||
+                  std::any_of(dictionaries.begin(), dictionaries.end(), lists_cuda_and_cpu) ||
+                  std::any_of(calls.begin(), calls.end(),
+                              [&](Node call) { return moves_by_name(model, call); }) ||
                   std::any_of(choices.begin(), choices.end(),
                               [&](Node choice) { return leaves_on_cpu(model, choice); });
     for (const Node string : model.nodes(Kind::kString)) {
@@ -165,8 +237,11 @@ struct OfFile {
     const auto calls = model.calls_of("cuda");
     const auto moved_to = model.calls_of("to");
     const auto attributes = model.nodes(Kind::kAttribute);
+    const auto by_text = [&](Node call) { return is_moved_by_text(model, call); };
     return std::any_of(calls.begin(), calls.end(), moves) ||
            std::any_of(moved_to.begin(), moved_to.end(), moves_to) ||
+           std::any_of(calls.begin(), calls.end(), by_text) ||
+           std::any_of(moved_to.begin(), moved_to.end(), by_text) ||
            std::any_of(attributes.begin(), attributes.end(), [&](Node attribute) {
              return is_cuda_type(model, attribute) && is_only_with_cuda(model, attribute);
            });

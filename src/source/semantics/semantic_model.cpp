@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "source/semantics/star_imports.h"
+
 namespace torchport::semantics {
 
 namespace {
@@ -74,13 +76,7 @@ std::string SemanticModel::resolve(Node expression, int depth) const {
       bindings.front()->value.is_any(Kind::kAttribute, Kind::kIdentifier, Kind::kCall)) {
     return resolve(bindings.front()->value, depth + 1);
   }
-  if (bindings.empty()) {
-    for (const std::string& module : scopes_.wildcards()) {
-      std::string name = module + "." + std::string(expression.text());
-      if (is_factory(name) || is_module_base(name)) return name;
-    }
-  }
-  return {};
+  return bindings.empty() ? name_by_star(scopes_.wildcards(), expression.text()) : std::string{};
 }
 
 bool SemanticModel::is_method_call(Node call, std::string_view name) const {

@@ -31,6 +31,42 @@ bool may_hold_visible_devices(const SemanticModel& model, Node given) {
   });
 }
 
+// What a statement or call writes to the environment: one key, or what it is given.
+struct Writing {
+  Node key;
+  Node given;               // `os.environ.update(given)`, `os.environ |= given`
+  bool by_keyword = false;  // `os.environ.update(CUDA_VISIBLE_DEVICES="1")`
+  bool anything = false;    // bytes, and code that is a text
+};
+
+Writing writing_of(const SemanticModel& model, Node node) {
+  Writing writing;
+  if (node.is(Kind::kAssignment)) {
+    const Node left = node.child(Field::kLeft);
+    if (!left.is(Kind::kSubscript)) return writing;
+    const std::string& object = model.qualified(left.child(Field::kValue));
+    writing.anything = object == "os.environb";
+    if (object == "os.environ") writing.key = left.child(Field::kSubscriptPart);
+    return writing;
+  }
+  if (node.is(Kind::kAugmentedAssignment)) {
+    if (model.qualified(node.child(Field::kLeft)) == "os.environ")
+      writing.given = node.child(Field::kRight);
+    return writing;
+  }
+  const std::string& name = model.called(node);
+  if (name == "os.environ.setdefault" || name == "os.putenv" || name == "os.environ.__setitem__") {
+    writing.key = syntax::positional(node, 0);
+  } else if (name == "os.environ.update") {
+    writing.by_keyword = bool(syntax::keyword(node, kVisibleDevices));
+    writing.given = syntax::positional(node, 0);
+  } else if (syntax::callee(node).text() == "exec") {
+    const auto code = model.constant_string(syntax::positional(node, 0));
+    writing.anything = !code || code->find("environ") != std::string::npos;
+  }
+  return writing;
+}
+
 struct Forks {
   explicit Forks(const SemanticModel& model) {
     static constexpr std::array<std::string_view, 4> kModules{
@@ -64,27 +100,10 @@ struct Forks {
 }  // namespace
 
 bool may_set_visible_devices(const SemanticModel& model, Node node) {
-  if (node.is(Kind::kAssignment)) {
-    const Node left = node.child(Field::kLeft);
-    if (!left.is(Kind::kSubscript)) return false;
-    const std::string& object = model.qualified(left.child(Field::kValue));
-    return object == "os.environb" ||
-           (object == "os.environ" &&
-            may_name_visible_devices(model, left.child(Field::kSubscriptPart)));
-  }
-  if (node.is(Kind::kAugmentedAssignment))
-    return model.qualified(node.child(Field::kLeft)) == "os.environ" &&
-           may_hold_visible_devices(model, node.child(Field::kRight));
-  const std::string& name = model.called(node);
-  if (name == "os.environ.setdefault" || name == "os.putenv" || name == "os.environ.__setitem__")
-    return may_name_visible_devices(model, syntax::positional(node, 0));
-  if (syntax::callee(node).text() == "exec") {  // of what may be anything
-    const auto code = model.constant_string(syntax::positional(node, 0));
-    return !code || code->find("environ") != std::string::npos;
-  }
-  return name == "os.environ.update" &&
-         (syntax::keyword(node, kVisibleDevices) ||
-          may_hold_visible_devices(model, syntax::positional(node, 0)));
+  const Writing writing = writing_of(model, node);
+  return writing.anything || writing.by_keyword ||
+         (writing.key && may_name_visible_devices(model, writing.key)) ||
+         may_hold_visible_devices(model, writing.given);
 }
 
 bool forks(const SemanticModel& model) {
@@ -92,19 +111,13 @@ bool forks(const SemanticModel& model) {
 }
 
 bool sets_visible_devices(const SemanticModel& model, Node node) {
-  if (node.is(Kind::kAssignment)) {
-    const Node left = node.child(Field::kLeft);
-    return left.is(Kind::kSubscript) && names_visible_devices(left.child(Field::kSubscriptPart)) &&
-           model.qualified(left.child(Field::kValue)) == "os.environ";
-  }
-  const std::string& name = model.called(node);
-  if (name == "os.environ.setdefault" || name == "os.putenv")
-    return names_visible_devices(syntax::positional(node, 0));
-  if (name != "os.environ.update") return false;
-  if (syntax::keyword(node, kVisibleDevices)) return true;
-  for (const Node pair : syntax::positional(node, 0).children())
-    if (pair.is(Kind::kPair) && names_visible_devices(pair.child(Field::kKey))) return true;
-  return false;
+  const Writing writing = writing_of(model, node);
+  if (writing.by_keyword || names_visible_devices(writing.key)) return true;
+  if (!writing.given) return false;
+  const auto parts = syntax::unwrap(writing.given).children();
+  return std::any_of(parts.begin(), parts.end(), [](Node pair) {
+    return pair.is(Kind::kPair) && names_visible_devices(pair.child(Field::kKey));
+  });
 }
 
 bool may_be_of_project(Node import) {

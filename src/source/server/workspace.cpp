@@ -9,13 +9,8 @@ namespace torchport::server {
 
 namespace {
 
-bool lies_in(std::string_view path, std::string_view folder) {
-  return folder == "/" ||
-         (path.starts_with(folder) && path.size() > folder.size() && path[folder.size()] == '/');
-}
-
 std::string relative_to(const std::string& path, const std::string& root) {
-  if (!lies_in(path, root)) return path;
+  if (path == root || !base::is_within(path, root)) return path;
   return path.substr(root == "/" ? 1 : root.size() + 1);
 }
 
@@ -117,7 +112,8 @@ std::optional<FilePlan> Workspace::plan_for(const std::string& path_or_name) {
   const std::string path = canonical(path_or_name);
   const std::string* top = nullptr;
   for (const std::string& folder : paths_)
-    if (lies_in(path, folder) && (top == nullptr || folder.size() > top->size())) top = &folder;
+    if (base::is_within(path, folder) && (top == nullptr || folder.size() > top->size()))
+      top = &folder;
   const Folder& folder = folder_at(top == nullptr ? std::string(base::parent_path(path)) : *top);
   if (top != nullptr) {
     const auto known = excluded_.find(path);

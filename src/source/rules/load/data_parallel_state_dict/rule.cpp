@@ -189,15 +189,15 @@ Fix make_fix(const PythonContext& context, Node object, Wrapped state) {
   Fix fix;
   // The other files and this one have to agree about the keys, and so do the functions of this one.
   const bool shared =
-      context.project != nullptr && context.project->is_prefix_dropped_elsewhere(context.path);
+      context.project != nullptr && context.project->is_prefix_known_elsewhere(context.path);
   const bool handled = shared || model.facts<Wrappings>().speaks_of_keys;
   fix.applicability = handled ? Applicability::kDisplay : Applicability::kUnsafe;
   fix.title = "save the module inside, if there is one";
   fix.edits = {replace(object, inner(model, object, state))};
-  // If the same object loads its state again, the keys have to stay the same.
+  // What is wrapped and loads a state here takes keys with and without the prefix from now on.
   for (const Node call : model.calls_of("load_state_dict")) {
     const Node other = object_of(call);
-    if (!other || other.text() != object.text() || is_handled(call)) continue;
+    if (!other || last_name(other) == "module" || is_handled(call)) continue;
     const Wrapped there = state_of(model, other);
     if (there == Wrapped::kNo) continue;
     fix.edits.push_back(replace(other, inner(model, other, there)));

@@ -163,6 +163,23 @@ bool is_taken_care_of(const SemanticModel& model, const semantics::ClassFacts& f
          facts.methods.contains("cuda");
 }
 
+// Whether a value says on which of several devices it is: `torch.ones(2, device="cuda:1")`. As a
+// buffer it would follow its module to another one.
+bool is_on_one_of_several(const SemanticModel& model, Node value) {
+  const auto strings = model.nodes(Kind::kString, value);
+  const auto calls = model.calls_of("cuda", value);
+  return std::any_of(strings.begin(), strings.end(),
+                     [](Node string) {
+                       std::string text;
+                       return syntax::string_value(string, text) &&
+                              semantics::is_cuda_string(text) && text != "cuda" && text != "cuda:0";
+                     }) ||
+         std::any_of(calls.begin(), calls.end(), [](Node call) {
+           const Node given = syntax::argument(call, 0, "device");
+           return given && given.text() != "0" && !given.is(Kind::kNone);
+         });
+}
+
 // Whether register_buffer can be called here: after super().__init__(), while the name is unused,
 // and if only tensors are assigned later.
 bool can_register(const SemanticModel& model, const semantics::ClassFacts& facts,
@@ -193,6 +210,7 @@ bool can_register(const SemanticModel& model, const semantics::ClassFacts& facts
       return false;
   }
   return before.find(".__init__(") != std::string_view::npos &&
+         !is_on_one_of_several(model, attribute.value) &&
          attribute.value.text().find("requires_grad") == std::string_view::npos;
 }
 

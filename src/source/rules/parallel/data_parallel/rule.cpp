@@ -150,7 +150,9 @@ Fix make_fix(const PythonContext& context, Node call) {
   fix.title = "wrap it only if there is more than one CUDA device, or use DistributedDataParallel";
   Wrapping wrapping;
   if (!take_apart(call, wrapping)) return fix;
-  if (loads_into_wrapper(context.model, call, wrapping.target)) {
+  const bool shared =
+      context.project != nullptr && context.project->is_prefix_known_elsewhere(context.path);
+  if (shared || loads_into_wrapper(context.model, call, wrapping.target)) {
     fix.title =
         "load the state dict first, without the `module.` prefix of its keys, then wrap the model "
         "if there is more than one CUDA device";
@@ -186,9 +188,10 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   reporter
       .report(
           call,
-          "DataParallel splits batches over CUDA devices only. Everywhere else it adds nothing but "
-          "`.module` "
-          "and the prefix `module.` in saved keys; DistributedDataParallel works on all devices.")
+          "DataParallel splits batches over CUDA devices only. On mps and the CPU it adds nothing "
+          "but "
+          "`.module` and the prefix `module.` in saved keys, and on other accelerators its calls "
+          "raise; DistributedDataParallel works on all devices.")
       .fix.push_back(make_fix(context, call));
 }
 

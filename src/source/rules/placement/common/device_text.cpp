@@ -5,8 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "source/rules/placement/common/device_index.h"
 #include "source/rules/placement/common/near_tensor.h"
 #include "source/rules/statements.h"
+#include "source/rules/tensors.h"
 #include "source/semantics/guards.h"
 
 namespace torchport::rules {
@@ -95,6 +97,27 @@ edit::DeviceRef device_near(const PythonContext& context, Node node) {
   const NearTensor near = near_tensor(context.model, node);
   if (near.device.empty()) return ref;
   return {near.device, false, near.combined, true};
+}
+
+DeviceText device_of_met_input(const SemanticModel& model, Node chosen) {
+  const Node assignment = plain_assignment(syntax::statement_of(chosen));
+  const Node target = assignment.child(Field::kLeft);
+  if (!syntax::function_of(chosen).is(Kind::kFunction) || !target.is(Kind::kIdentifier) ||
+      syntax::unwrap(assignment.child(Field::kRight)) != chosen)
+    return {};
+  DeviceText met;
+  for (const Node read : reads_of(model, target)) {
+    const Node keyword = read.parent();
+    const Node list = keyword.is(Kind::kKeywordArgument) ? keyword.parent() : keyword;
+    if (placing_argument(model, list.parent()) != read) return {};
+    const NearTensor near = near_tensor(model, read);
+    if (near.device.empty() || !met.text.empty()) continue;
+    const auto bindings =
+        model.scopes().reaching(near.device.substr(0, near.device.find('.')), chosen);
+    if (bindings.size() == 1 && bindings.front()->kind == semantics::BindingKind::kParameter)
+      met = {near.device, {}, near.combined};
+  }
+  return met;
 }
 
 DeviceText string_device(const PythonContext& context, Node node) {

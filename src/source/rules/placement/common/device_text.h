@@ -39,6 +39,11 @@ struct DeviceText {
 // the device of a tensor at hand.
 [[nodiscard]] edit::DeviceRef device_near(const PythonContext& context, Node node);
 
+// The device of an input of the function, if what is placed by the local name that is chosen here
+// meets it: `device = torch.device("cuda")`, then `torch.arange(x.size(0), device=device)`. No text
+// if there is none, or if the name is used for more than placing.
+[[nodiscard]] DeviceText device_of_met_input(const SemanticModel& model, Node chosen);
+
 // The device as a string, for code that compares or stores it: `DEVICE.type`,
 // or a string variable of the module that is defined above.
 [[nodiscard]] DeviceText string_device(const PythonContext& context, Node node);

@@ -95,10 +95,12 @@ Applicability most_for(const PythonContext& context, Node object) {
   const Value value = context.model.value(object);
   if (value.is(Type::kTensor)) return Applicability::kSafe;
   if (value.is(Type::kModule)) {
-    if (const semantics::ClassFacts* facts = context.model.class_named(value.text))
-      return moves_itself(context.model, *facts) || semantics::patches_moves(context.model)
-                 ? Applicability::kUnsafe
-                 : Applicability::kSafe;
+    if (const semantics::ClassFacts* facts = context.model.class_named(value.text)) {
+      // `.to()` would leave behind what the class moves in its own method, or be no move.
+      if (moves_itself(context.model, *facts)) return Applicability::kDisplay;
+      return semantics::patches_moves(context.model) ? Applicability::kUnsafe
+                                                     : Applicability::kSafe;
+    }
     if (value.text.starts_with("torch.")) return Applicability::kSafe;
   }
   const auto& own = context.model.facts<OwnMethods>();
@@ -171,6 +173,55 @@ bool is_asked_for_beside(const SemanticModel& model, Node call) {
   return function && model.facts<AskingFunctions>().indexes.contains(function.index());
 }
 
+// The device for a call of `.cuda()`; no text if it depends on a number that the file does not
+// show.
+struct Chosen {
+  std::string text;
+  edit::Needs needs;
+  bool certain = false;
+};
+
+// `.cuda(1)` and `.cuda(device)` select one device of several, which has to stay.
+Chosen chosen_device(const PythonContext& context, Node call) {
+  const SemanticModel& model = context.model;
+  const Node given = syntax::unwrap(syntax::argument(call, 0, "device"));
+  if (!given || given.is(Kind::kNone)) {
+    const edit::DeviceRef device = device_near(context, call);
+    return {device.text, {{}, device.module_device}, device.certain};
+  }
+  if (given.is(Kind::kInteger)) {
+    if (given.text() == "0" && model.calls_of("set_device").empty()) {
+      const edit::DeviceRef device = device_near(context, call);
+      return {device.text, {{}, device.module_device}, false};
+    }
+    DeviceText device = guarded_device(context, fmt::format("\"cuda:{}\"", given.text()), true);
+    return {std::move(device.text), std::move(device.needs), false};
+  }
+  if (model.value(given).is(Type::kDevice)) return {std::string(given.text()), {}, false};
+  return {};
+}
+
+// Whether a call has arguments that are neither the device nor `non_blocking=`.
+bool has_other_arguments(Node call) {
+  const auto arguments = syntax::arguments(call);
+  return syntax::has_splat(call) || syntax::positional(call, 1) ||
+         std::any_of(arguments.begin(), arguments.end(), [](const syntax::Argument& argument) {
+           return !argument.keyword.empty() && argument.keyword != "device" &&
+                  argument.keyword != "non_blocking";
+         });
+}
+
+Fix described_fix(Node call) {
+  const Node given = syntax::argument(call, 0, "device");
+  return {
+      Applicability::kDisplay,
+      fmt::format("replace it with `.to(device)`, where `device` is `torch.device(\"cuda\", {})` "
+                  "with CUDA and another one without; everything that meets it goes there, too",
+                  given ? given.text() : "index"),
+      {},
+      {}};
+}
+
 Fix make_fix(const PythonContext& context, Node call, Node object) {
   if (const Node lambda = map_location_lambda(call)) {
     const edit::DeviceRef device = context.devices.at(lambda);
@@ -188,38 +239,28 @@ Fix make_fix(const PythonContext& context, Node call, Node object) {
     Fix fix = index_fix(context, index);
     if (fix.applicability != Applicability::kDisplay) return fix;
   }
-  const edit::DeviceRef device = device_near(context, call);
+  const Chosen chosen = chosen_device(context, call);
+  if (chosen.text.empty()) return described_fix(call);
   Fix fix;
-  fix.needs.module_device = device.module_device;
-  fix.applicability = device.certain && !is_asked_for_beside(context.model, call)
+  fix.needs = chosen.needs;
+  fix.applicability = chosen.certain && !is_asked_for_beside(context.model, call)
                           ? Applicability::kSafe
                           : Applicability::kUnsafe;
   std::string rest;
-  for (const syntax::Argument& arg : syntax::arguments(call)) {
-    if (arg.keyword == "non_blocking") {
-      rest += fmt::format(", {}", arg.whole.text());
-    } else {
-      // An index selects one device of several. Hosts with another device kind usually have one
-      // device.
-      fix.applicability = Applicability::kUnsafe;
-      const bool device_like = context.model.value(arg.value).is(Type::kDevice);
-      const bool literal_zero = arg.value.text() == "0";
-      if (!device_like && !literal_zero && !arg.value.is_any(Kind::kNone, Kind::kInteger))
-        fix.applicability = Applicability::kDisplay;
-    }
-  }
-  if (syntax::has_splat(call)) fix.applicability = Applicability::kDisplay;
+  if (const Node non_blocking = syntax::keyword(call, "non_blocking"))
+    rest = fmt::format(", {}", non_blocking.parent().text());
+  if (has_other_arguments(call)) fix.applicability = Applicability::kDisplay;
   if (rest.empty() && is_plain_factory(context.model, object)) {
-    fix.title = fmt::format("make it there: device={}", device.text);
-    fix.edits = {add_argument(object, fmt::format("device={}", device.text)),
+    fix.title = fmt::format("make it there: device={}", chosen.text);
+    fix.edits = {add_argument(object, fmt::format("device={}", chosen.text)),
                  erase(method_span(call))};
     return fix;
   }
   fix.title =
       fmt::format("replace `{}` with `.to({}{})`",
                   call.tree()->source().substr(method_span(call).start, method_span(call).size()),
-                  device.text, rest);
-  fix.edits = {{method_span(call), fmt::format(".to({}{})", device.text, rest)}};
+                  chosen.text, rest);
+  fix.edits = {{method_span(call), fmt::format(".to({}{})", chosen.text, rest)}};
   fix.applicability = std::max(fix.applicability, most_for(context, object));
   return fix;
 }

@@ -139,13 +139,34 @@ constexpr const char* kOnlyThere =
     "ask for the other accelerators too, once the rest of the program can follow: it computes in "
     "float64, which mps does not have, or places tensors by tests that only know CUDA";
 
+// Whether the file, or one that it shares tensors with, is well on CUDA and the CPU only.
+bool must_be_cuda(const PythonContext& context) {
+  return semantics::cuda_or_cpu(context.model).keeps ||
+         (context.project != nullptr && context.project->cuda_or_cpu(context.path).keeps);
+}
+
+// Whether a choice is as fixes write it where no other kind may be chosen, and in a place where
+// they write it: their variable, or an argument.
+bool is_choice_of_fix(const PythonContext& context, Node conditional) {
+  const std::string_view plain = conditional.text();
+  const std::string torch = context.devices.torch_name() + ".cuda.is_available() else ";
+  if (plain != fmt::format("\"cuda\" if {}\"cpu\"", torch) &&
+      plain != fmt::format("'cuda' if {}'cpu'", torch))
+    return false;
+  const Node holder = holder_of(conditional);
+  const Node device = holder.parent();
+  if (!device.is(Kind::kCall) || context.model.called(device) != "torch.device")
+    return !holder.is(Kind::kAssignment);
+  const Node assignment = device.parent();
+  return !assignment.is(Kind::kAssignment) ||
+         assignment.child(Field::kLeft).text() == context.devices.variable();
+}
+
 // Lowers the fix where the program would mix devices after it.
 void keep_together(const PythonContext& context, Fix& fix) {
   if (fix.applicability == Applicability::kDisplay) return;
   const bool moves = context.model.facts<GuardedMoves>().any;
-  if (!moves && !semantics::cuda_or_cpu(context.model).keeps &&
-      !(context.project != nullptr && context.project->cuda_or_cpu(context.path).keeps))
-    return;
+  if (!moves && !must_be_cuda(context)) return;
   fix.applicability = Applicability::kDisplay;
   fix.title = moves ? kLeftBehind : kOnlyThere;
 }
@@ -224,6 +245,7 @@ void check_conditional(const PythonContext& context, Node conditional, Reporter&
   const Node cpu = test.negated ? parts[0] : parts[2];
   if (!is_cuda_device(context.model, cuda) || !is_cpu_device(context.model, cpu)) return;
   if (!is_of_interest(context, conditional)) return;
+  if (is_choice_of_fix(context, conditional) && must_be_cuda(context)) return;
   const Node assignment = conditional.parent();
   if (assignment.is(Kind::kAssignment) &&
       is_only_for_loading(context.model, assignment.child(Field::kLeft)))

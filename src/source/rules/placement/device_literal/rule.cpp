@@ -93,7 +93,9 @@ Fix make_fix(const PythonContext& context, const semantics::Literal& literal) {
   if (several || (literal.indexed && (choice || stored))) {
     fill(fix, site, guarded_device(context, site.text(), as_string), true);
   } else if (choice) {
-    fill(fix, site, inline_device(context, as_string), true);
+    const DeviceText met = device_of_met_input(context.model, site);
+    fill(fix, site, met.text.empty() ? inline_device(context, as_string) : met,
+         met.text.empty() || met.certain);
   } else if (as_string && must_stay_string(context.model, call_of_argument(site), site)) {
     const DeviceText device = scope_string(context, site);
     fill(fix, site, device, device.certain && !literal.indexed);
