@@ -127,7 +127,7 @@ std::string arrives(Reading& r) {
   r.take_all({"shared", "shared::cta", "b64"});
   r.need(1, 1);
   const std::string at = r.address(0, true);
-  const std::string waits = "::torchport::cuda::wait_for_copies(::torchport::cuda::kNoCopies);";
+  std::string waits = "::torchport::cuda::wait_for_copies(::torchport::cuda::kNoCopies);";
   if (!counted) return waits;
   return waits + ' ' + call("mbarrier_arrive", {}, {"torchport_none", at, "1u", "0u", "false"});
 }
