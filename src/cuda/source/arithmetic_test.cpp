@@ -53,7 +53,8 @@ TEST_CASE("a cast to an integer has its marker") {
         "y = (unsigned long long)(::torchport::Cast<unsigned long long>)(x * 2);");
   CHECK(written("y = (float)(int)-x;") == "y = (float)(int)(::torchport::Cast<int>)-x;");
   CHECK(written("y = (long long)(unsigned long)x;") ==
-        "y = (long long)(unsigned long)(::torchport::Cast<unsigned long>)x;");
+        "y = (long long)(::torchport::Cast<long long>)(unsigned long)"
+        "(::torchport::Cast<unsigned long>)x;");
   CHECK(written("return (T)x;") == "return (T)(::torchport::Cast<T>)x;");
   CHECK(written("y = (std::uint8_t)f(x);") ==
         "y = (std::uint8_t)(::torchport::Cast<std::uint8_t>)f(x);");
