@@ -59,7 +59,7 @@ CastTypes cast_types(const void* data) {
   const auto* const* words = static_cast<const unsigned char* const*>(data);
   const bool has_location = words[0][0] + words[0][1] >= 2 && words[0][0] != 0xff;
   CastTypes types{};
-  std::memcpy(&types, words + (has_location ? 2 : 0), sizeof(types));
+  std::memcpy(&types, static_cast<const void*>(words + (has_location ? 2 : 0)), sizeof(types));
   return types;
 }
 struct Mismatch {
