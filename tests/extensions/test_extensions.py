@@ -50,7 +50,7 @@ NEEDS = {"torch-sparse": ("torch-scatter",)}
 TABLE = tomllib.loads((Path(__file__).parent / "findings.toml").read_text())
 KINDS = (
     "out of bounds", "use after free", "misaligned", "uninitialised shared memory", "race",
-    "barrier in divergent code", "warp function", "leak",
+    "barrier in divergent code", "warp function", "leak", "out of range",
 )  # fmt: skip
 FINDING = re.compile(rf"^torchport: ({'|'.join(KINDS)}): (.*)$", re.M)
 LINE = re.compile(r"(?:^| at )([^ ;]+:\d+)\b")

@@ -103,6 +103,7 @@ std::optional<KernelChecker::Ends> KernelChecker::check(const Block& block, cons
                       name_of(running, block, at), bytes));
     return Ends{kMisaligned};
   }
+  if (known->kind == Kind::kShared) find_early_use(running, block, at, bytes, flags, code);
   check_cells(running, block, *known, at, bytes, flags, site_of(code));
   return std::nullopt;
 }
@@ -113,11 +114,12 @@ void KernelChecker::check_cells(Running& running, const Block& block, const Know
   const unsigned thread = block.thread();
   const Order& order = running.order;
   // A volatile access of global memory is how programs wait for other blocks.
-  const bool atomic =
-      (flags & kAtomic) != 0 || ((flags & kVolatile) != 0 && known.kind == Kind::kGlobal);
+  const bool is_volatile =
+      (flags & kAtomic) == 0 && (flags & kVolatile) != 0 && known.kind == Kind::kGlobal;
+  const bool atomic = (flags & kAtomic) != 0 || is_volatile;
   const bool writes = (flags & kWrite) != 0;
   const bool reads = !writes || (flags & (kAtomic | kStores)) == kAtomic;
-  const Access now{who_is(order.block(), thread), stamp_, site, atomic};
+  const Access now{who_is(order.block(), thread), stamp_, site, atomic, is_volatile};
   const char* place = at;
   bool told = false;
   std::size_t unwritten = 0;  // bytes that no thread of the block has written
@@ -140,6 +142,9 @@ void KernelChecker::check_cells(Running& running, const Block& block, const Know
       race(running, block, known.kind, place, now, writes,
            after_plain ? cell.write : cell.atomic_write, true);
     }
+    if (!told && known.kind == Kind::kGlobal && (writes || cell.atomic_write.is_volatile))
+      told = volatile_race(running, block, cell, place,
+                           bytes - static_cast<std::size_t>(place - at), now, writes);
     if (atomic && writes && cell.last_read.who == now.who && !cell.last_read.atomic)
       begins_loop_.insert(cell.last_read.site);
     if (writes) {
@@ -169,11 +174,18 @@ void KernelChecker::check_cells(Running& running, const Block& block, const Know
 // What an atomic access orders.
 void KernelChecker::order_by(Running& running, unsigned thread, const char* at, unsigned flags) {
   const bool writes = (flags & kWrite) != 0;
-  Stamp& word = released_[at];
-  if (!writes || (flags & (kAtomic | kStores)) == kAtomic) running.order.acquired(thread, word);
-  if (!writes) return;
-  const Stamp up_to = running.order.released(thread, (flags & kReleases) != 0, next());
-  word = std::max(word, up_to);
+  const bool reads = !writes || (flags & (kAtomic | kStores)) == kAtomic;
+  const bool releases = (flags & kReleases) != 0;
+  if (reads) learn(running, thread, at);
+  if (!writes) {
+    running.reads = at;
+    running.reader = thread;
+    return;
+  }
+  Word& word = released_[at];
+  note_flag(running, thread, word, reads, releases);
+  if ((flags & kAtomic) == 0) running.order.wrote_volatile(thread, stamp_);
+  word.released = std::max(word.released, running.order.released(thread, releases, next()));
 }
 
 }  // namespace torchport::cuda::check

@@ -15,7 +15,8 @@ constexpr std::array<std::string_view, kCauses> kNames{
     "out of bounds", "use after free",
     "misaligned",    "uninitialised shared memory",
     "race",          "barrier in divergent code",
-    "warp function", "leak"};
+    "warp function", "leak",
+    "out of range"};
 
 std::string_view name_of(Cause cause) {
   return kNames[static_cast<std::size_t>(cause)];

@@ -19,8 +19,9 @@ enum class Cause : unsigned char {
   kBarrier,
   kWarp,
   kLeak,
+  kArithmetic,
 };
-inline constexpr std::size_t kCauses = 8;
+inline constexpr std::size_t kCauses = 9;
 
 // How often kernels ran that tell the checker what they do, and kernels that were built without
 // that.

@@ -93,6 +93,10 @@ void KernelChecker::begin_block(const Block& block) {
   const std::scoped_lock lock(mutex_);
   Running& running = running_of(block);
   running.unwritten.clear();
+  running.copies.clear();
+  running.seen_flags.clear();
+  running.unordered_reads.clear();
+  running.reads = nullptr;
   running.pending.bytes = 0;
   running.shared.clear();
   {
@@ -160,6 +164,7 @@ void KernelChecker::grid_met(const Block& block) {
   tell_unwritten(running, block);
   running.order.all_met(next());
   running.order.grid_met(next());
+  running.seen_flags.clear();
 }
 
 void KernelChecker::not_in_mask(const Block& block, unsigned mask, const Site& site) {

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuda/check/async_copies.h"
 #include "cuda/check/findings.h"
 #include "cuda/check/memory_map.h"
 #include "cuda/check/order.h"
@@ -67,10 +68,17 @@ class KernelChecker final : public Checker {
   void access(const char* at, std::size_t bytes, unsigned flags, std::uintptr_t code);
   // It is going to fence its writes.
   void fence();
+  // It has begun an asynchronous copy; its copies up to now are a group; it has waited for all
+  // groups but the newest `left`, or (`all`) for every copy.
+  void copies_later(const char* to, std::size_t bytes, std::uintptr_t code);
+  void commit_copies();
+  void wait_for_copies(unsigned left, bool all);
   // An index is beyond its array, or an address not as its type wants it, with the words of what it
   // is and the line.
   void beyond_array(const std::string& what, const std::string& line);
   void misaligned(const std::string& what, const std::string& line);
+  // What C++ does not define, and a GPU does otherwise; `what` says both.
+  void arithmetic(const std::string& what, std::uintptr_t code);
   // The block that runs has a shared variable.
   void note_shared(const char* at, std::size_t bytes, const char* name, std::size_t element);
   // Every block has a variable of its own at what `where` gives on the thread of the host that runs
@@ -113,12 +121,37 @@ class KernelChecker final : public Checker {
     std::uintptr_t code = 0;
     unsigned thread = 0;
   };
+  // The volatile writes of a thread before it wrote a flag, which no fence orders before that.
+  struct Unfenced {
+    Stamp from = 0;
+    Stamp to = 0;
+  };
+  // What threads know that use a word atomically.
+  struct Word {
+    Stamp released = 0;
+    std::vector<Who> writers;
+    std::map<Who, Unfenced> unfenced;  // of these writers
+  };
+  // A volatile read of what another thread has written; nothing orders the two.
+  struct UnorderedRead {
+    const char* at = nullptr;
+    std::uint32_t site = 0;
+    Access write;
+  };
   // Of a block that runs, by the thread of the host.
   struct Running {
     Order order;
     std::vector<Shared> shared;
     Pending pending;
     std::vector<Unwritten> unwritten;
+    AsyncCopies copies;
+    std::map<Who, Unfenced> seen_flags;                           // by the thread that wrote them
+    std::unordered_map<unsigned, UnorderedRead> unordered_reads;  // by thread
+    // The word that a thread reads atomically now, without a write. Another block, on another
+    // thread of the host, may write it before the read is done; so what it orders is learned once
+    // more afterwards.
+    const char* reads = nullptr;
+    unsigned reader = 0;
     std::array<Known, 64> cache{};
   };
 
@@ -135,6 +168,14 @@ class KernelChecker final : public Checker {
                                     std::size_t bytes, unsigned flags, std::uintptr_t code);
   void check_cells(Running& running, const Block& block, const Known& known, const char* at,
                    std::size_t bytes, unsigned flags, std::uint32_t site);
+  void find_early_use(Running& running, const Block& block, const char* at, std::size_t bytes,
+                      unsigned flags, std::uintptr_t code);
+  // Whether a race with a volatile write was found.
+  bool volatile_race(Running& running, const Block& block, const Cell& cell, const char* at,
+                     std::size_t bytes, const Access& now, bool writes);
+  // What a thread knows that has read a word atomically.
+  void learn(Running& running, unsigned thread, const char* at);
+  void note_flag(Running& running, unsigned thread, Word& word, bool reads, bool releases);
   void order_by(Running& running, unsigned thread, const char* at, unsigned flags);
   void settle(Running& running, const Block& block);
   void race(Running& running, const Block& block, Kind kind, const char* at, const Access& one,
@@ -157,7 +198,7 @@ class KernelChecker final : public Checker {
   Stamp stamp_ = 1;
   Stamp launch_start_ = 1;
   Shadow shadow_;
-  std::unordered_map<const char*, Stamp> released_;  // by the address of a word
+  std::unordered_map<const char*, Word> released_;  // by the address of a word
   std::unordered_map<const Block*, std::unique_ptr<Running>> running_;
   std::vector<Argument> arguments_;
   // Plain reads of what others change atomically: races, but for those by which a loop of

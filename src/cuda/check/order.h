@@ -45,7 +45,12 @@ class Order {
   void wrote_global(unsigned thread, Stamp now) {
     if (unfenced_[thread] == 0) unfenced_[thread] = now;
   }
-  void fenced(unsigned thread) { unfenced_[thread] = 0; }
+  void wrote_volatile(unsigned thread, Stamp now) {
+    if (volatile_[thread] == 0) volatile_[thread] = now;
+  }
+  void fenced(unsigned thread) { unfenced_[thread] = volatile_[thread] = 0; }
+  // The first volatile write that no fence followed; 0: none.
+  [[nodiscard]] Stamp first_volatile(unsigned thread) const { return volatile_[thread]; }
   // Up to where others know of `thread` that see what it writes atomically now. `releases`: the
   // operation is a fence as well.
   [[nodiscard]] Stamp released(unsigned thread, bool releases, Stamp now) const {
@@ -65,6 +70,7 @@ class Order {
   Stamp generation_ = 0;  // of the last barrier of the whole block
   std::array<Stamp, kMostThreads> known_{};
   std::array<Stamp, kMostThreads> unfenced_{};  // the first write that no fence followed; 0: none
+  std::array<Stamp, kMostThreads> volatile_{};  // the same of volatile ones
   // What a thread knows of the lanes of its warp.
   std::vector<std::array<Stamp, kLanes>> lanes_ =
       std::vector<std::array<Stamp, kLanes>>(kMostThreads);

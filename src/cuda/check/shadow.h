@@ -32,6 +32,7 @@ struct Access {
   Stamp stamp = 0;         // 0: there was none
   std::uint32_t site = 0;  // where, by its number
   bool atomic = false;
+  bool is_volatile = false;  // it counts as atomic, but is a plain one
 };
 
 struct Cell {

@@ -79,6 +79,8 @@ void KernelChecker::tell_unwritten(Running& running, const Block& block) {
 }
 
 void KernelChecker::settle(Running& running, const Block& block) {
+  if (const char* word = std::exchange(running.reads, nullptr))
+    learn(running, running.reader, word);
   Pending& pending = running.pending;
   if (pending.bytes == 0) return;
   const std::size_t bytes = std::exchange(pending.bytes, 0);
@@ -136,8 +138,12 @@ void KernelChecker::words_of_race(Running& running, const Block& block, Kind kin
                  : "no __syncthreads() is between them";
   else if (kind == Kind::kShared)
     advice = "no barrier of the cluster is between them";
-  const char* does = one.atomic ? "changes atomically" : (writes ? "writes" : "reads");
-  const char* did = other.atomic ? "changed atomically" : (other_writes ? "wrote" : "read");
+  if (one.is_volatile || other.is_volatile)
+    advice =
+        "volatile orders nothing: a barrier, or __threadfence() before what the others wait for";
+  const auto changes = [](const Access& access) { return access.atomic && !access.is_volatile; };
+  const char* does = changes(one) ? "changes atomically" : (writes ? "writes" : "reads");
+  const char* did = changes(other) ? "changed atomically" : (other_writes ? "wrote" : "read");
   text = fmt::format(": {} of block {} of {} {} {}, which {} {} at ", thread_words(block, thread),
                      text_of(block.place()), block.launch().kernel.name, does,
                      name_of(running, block, at), whose, did);
@@ -150,6 +156,15 @@ void KernelChecker::beyond_array(const std::string& what, const std::string& lin
   const std::scoped_lock lock(mutex_);
   if (is_ignored(line) || !findings_.is_new(Cause::kOutOfBounds, key_of(line))) return;
   findings_.print(Cause::kOutOfBounds, fmt::format("{}: {} uses {}", line, here(*block), what));
+}
+
+void KernelChecker::arithmetic(const std::string& what, std::uintptr_t code) {
+  const Block* block = Block::current();
+  if (block == nullptr || !block->runs_kernel()) return;
+  const std::scoped_lock lock(mutex_);
+  if (is_new(Cause::kArithmetic, code))
+    findings_.print(Cause::kArithmetic,
+                    fmt::format("{}: {} {}", line_of(code), here(*block), what));
 }
 
 void KernelChecker::misaligned(const std::string& what, const std::string& line) {

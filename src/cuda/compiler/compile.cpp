@@ -281,12 +281,14 @@ class Compilation {
   }
 
   // Calls before each access, which libtorchport_cuda_check.so answers, and lines for its reports.
-  // A vector stays one access, so that its alignment is seen.
+  // Also before shifts and casts that C++ does not define. A vector stays one access, so that its
+  // alignment is seen.
   static void add_checks(Words& words) {
-    for (const char* one : {"-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0",
-                            "--param=tsan-distinguish-volatile=1", "-fsanitize=bounds",
-                            "-fsanitize=alignment", "-fno-tree-sra", "-fno-ipa-sra",
-                            "-fno-tree-loop-distribute-patterns", "-g", "-fno-var-tracking"})
+    for (const char* one :
+         {"-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0",
+          "--param=tsan-distinguish-volatile=1", "-fsanitize=bounds", "-fsanitize=alignment",
+          "-fsanitize=shift-exponent", "-fsanitize=float-cast-overflow", "-fno-tree-sra",
+          "-fno-ipa-sra", "-fno-tree-loop-distribute-patterns", "-g", "-fno-var-tracking"})
       words.emplace_back(one);
   }
 

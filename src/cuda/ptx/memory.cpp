@@ -127,7 +127,9 @@ std::string arrives(Reading& r) {
   r.take_all({"shared", "shared::cta", "b64"});
   r.need(1, 1);
   const std::string at = r.address(0, true);
-  return counted ? call("mbarrier_arrive", {}, {"torchport_none", at, "1u", "0u", "false"}) : ";";
+  std::string waits = "::torchport::cuda::wait_for_copies(::torchport::cuda::kNoCopies);";
+  if (!counted) return waits;
+  return waits + ' ' + call("mbarrier_arrive", {}, {"torchport_none", at, "1u", "0u", "false"});
 }
 
 // cp.async.bulk: at once; a barrier of the block hears of it.
@@ -160,15 +162,19 @@ std::string bulk(Reading& r) {
        fmt::format("static_cast<unsigned>({})", r.source(2)), tells ? r.address(3, true) : ""});
 }
 
-// cp.async: at once. Its groups are always done.
+// cp.async: at once. A checker is told of its groups.
 std::string cp(Reading& r) {
   if (r.take("reduce") || !r.take("async")) return r.refuse(), "";
   if (r.take("bulk")) return bulk(r);
   if (r.take("mbarrier")) return arrives(r);
-  if (r.take("commit_group") || r.take("wait_all")) return ";";
+  if (r.take("commit_group")) return "::torchport::cuda::commit_copies();";
+  if (r.take("wait_all"))
+    return "::torchport::cuda::wait_for_copies(::torchport::cuda::kNoCopies);";
   if (r.take("wait_group")) {
     r.need(1, 1);
-    return ";";
+    if (!r.error().empty()) return {};
+    return fmt::format("::torchport::cuda::wait_for_copies(static_cast<unsigned>({}));",
+                       r.source(0));
   }
   r.take_all({"ca", "cg", "shared", "shared::cta", "shared::cluster", "global"});
   const bool hint = r.take("L2::cache_hint");

@@ -1,6 +1,7 @@
 // The checker of kernels in a process (TORCHPORT_CHECK_KERNELS): what it knows of memory, what
 // kernels tell it, and what it says at the end.
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -213,6 +214,30 @@ void torchport_cuda_check_alignment(const char* file, unsigned line, const char*
         fmt::format("{}:{}", file, line));
 }
 
+void torchport_cuda_check_shift(unsigned bits, unsigned long long amount, const void* code) {
+  if (the_checker != nullptr)
+    the_checker->arithmetic(
+        fmt::format("shifts a number of {} bits by {}: a GPU shifts everything out, a virtual "
+                    "device does not here",
+                    bits, static_cast<long long>(amount)),
+        reinterpret_cast<std::uintptr_t>(code));
+}
+
+void torchport_cuda_check_cast(double value, unsigned bits, bool is_signed, bool of_double,
+                               const char* type, const void* code) {
+  constexpr unsigned kWord = 32;
+  // The low bits of a number of 32 bits: both do the same.
+  const bool is_alike = bits < kWord && (is_signed ? value >= -0x1p31 : value > -1) &&
+                        value < (is_signed ? 0x1p31 : 0x1p32);
+  if (the_checker == nullptr || is_alike) return;
+  std::string gives = value < 0 ? "the lowest" : "the highest";
+  if (std::isnan(value)) gives = of_double || bits > kWord ? "its highest bit alone as" : "0 as";
+  the_checker->arithmetic(
+      fmt::format("converts {} to {}: a GPU gives {} {}, a virtual device does not here", value,
+                  type, gives, type),
+      reinterpret_cast<std::uintptr_t>(code));
+}
+
 void torchport_cuda_add_finding(unsigned cause, const char* key, const char* text) {
   using namespace torchport::cuda::check;
   if (the_checker == nullptr || cause >= kCauses) return;
@@ -254,6 +279,20 @@ void torchport_cuda_check_copy(const volatile void* to, const volatile void* fro
   };
   if (from != nullptr) tell(from, 0);
   tell(to, check::kWrite);
+}
+
+void torchport_cuda_check_async(const volatile void* to, std::size_t bytes) {
+  if (the_checker != nullptr)
+    the_checker->copies_later(static_cast<const char*>(const_cast<const void*>(to)), bytes,
+                              reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)));
+}
+
+void torchport_cuda_check_commit() {
+  if (the_checker != nullptr) the_checker->commit_copies();
+}
+
+void torchport_cuda_check_wait(unsigned left) {
+  if (the_checker != nullptr) the_checker->wait_for_copies(left, left == kNoCopies);
 }
 
 void torchport_cuda_note_arguments(const NotedArgument* first, std::size_t count) {

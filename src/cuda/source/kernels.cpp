@@ -6,13 +6,14 @@
 
 #include <fmt/format.h>
 
+#include "cuda/source/arithmetic.h"
 #include "cuda/source/parameters.h"
 #include "cuda/source/phases.h"
 
 namespace torchport::cuda {
 
 void Kernels::kernel(std::size_t i) {
-  drop(i);
+  edits_.replace(tokens_[i].begin, tokens_[i].end, std::string(kDeviceMark));
   const std::size_t open = parameters_of(i);
   if (open == 0) return;  // a typedef, or nothing that the compiler will take
   const std::size_t close = tokens_[open].partner;

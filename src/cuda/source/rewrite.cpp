@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "cuda/source/arithmetic.h"
 #include "cuda/source/checked_memory.h"
 #include "cuda/source/code.h"
 #include "cuda/source/kernels.h"
@@ -135,6 +136,8 @@ class Rewriter : CodePart {
         variables_.align_anywhere(i);
         kept += " static";
       }
+      if (it == "__device__")
+        kept = fmt::format("{}{}{}", kDeviceMark, kept.starts_with('_') ? " " : "", kept);
       edits_.replace(tokens_[i].begin, tokens_[i].end, std::move(kept));
       if (declares) variables_.variable(i);
     } else if (is_one_of(it, kDroppedCalls) && is(i + 1, "(") && is_closed(i + 1)) {
@@ -211,7 +214,8 @@ class Rewriter : CodePart {
 
 base::Result<std::string> rewrite(std::string_view text, const RewriteOptions& options) {
   Code code(text, options);
-  return Rewriter(code).run();
+  return Rewriter(code).run().map(
+      [&](std::string once) { return with_defined_arithmetic(std::move(once), options); });
 }
 
 }  // namespace torchport::cuda

@@ -3,6 +3,7 @@
 #include "cuda/check/calls.h"
 
 #include <cstdint>
+#include <cstring>
 
 namespace {
 
@@ -32,14 +33,35 @@ struct SourceLocation {
 };
 struct TypeName {
   std::uint16_t kind;
+  // Of a float its bits; of an integer the logarithm of them, and whether it is signed below.
   std::uint16_t information;
   char name[1];
+  [[nodiscard]] unsigned bits() const { return 1U << (information >> 1U); }
+  [[nodiscard]] bool is_signed() const { return (information & 1U) != 0; }
 };
 struct Bounds {
   SourceLocation at;
   const TypeName* array;
   const TypeName* index;
 };
+struct Shift {
+  SourceLocation at;
+  const TypeName* value;
+  const TypeName* amount;
+};
+struct CastTypes {
+  const TypeName* from;
+  const TypeName* to;
+};
+// Behind a location, if GCC knows one: then the first bytes are those of a file's name, and not the
+// kind of a type (as libubsan tells them apart).
+CastTypes cast_types(const void* data) {
+  const auto* const* words = static_cast<const unsigned char* const*>(data);
+  const bool has_location = words[0][0] + words[0][1] >= 2 && words[0][0] != 0xff;
+  CastTypes types{};
+  std::memcpy(&types, static_cast<const void*>(words + (has_location ? 2 : 0)), sizeof(types));
+  return types;
+}
 struct Mismatch {
   SourceLocation at;
   const TypeName* type;
@@ -149,6 +171,30 @@ TORCHPORT_CALL void __ubsan_handle_type_mismatch_v1(const Mismatch* data, unsign
   if (torchport_cuda_walk == nullptr || data->kind > kStore || address % bytes == 0) return;
   torchport_cuda_check_alignment(data->at.file, data->at.line, &data->type->name[0], bytes,
                                  reinterpret_cast<const void*>(address));  // NOLINT
+}
+
+TORCHPORT_CALL void __ubsan_handle_shift_out_of_bounds(const Shift* data, unsigned long /*value*/,
+                                                       unsigned long amount) {
+  if (torchport_cuda_walk != nullptr)
+    torchport_cuda_check_shift(data->value->bits(), amount, __builtin_return_address(0));
+}
+TORCHPORT_CALL void __ubsan_handle_float_cast_overflow(const void* data, unsigned long value) {
+  if (torchport_cuda_walk == nullptr) return;
+  const CastTypes types = cast_types(data);
+  constexpr unsigned kFloat = 32;
+  constexpr unsigned kDouble = 64;
+  const unsigned bits = types.from->information;
+  if (bits != kFloat && bits != kDouble) return;
+  double number = 0;
+  if (bits == kFloat) {
+    float narrow = 0;
+    std::memcpy(&narrow, &value, sizeof(narrow));
+    number = narrow;
+  } else {
+    std::memcpy(&number, &value, sizeof(number));
+  }
+  torchport_cuda_check_cast(number, types.to->bits(), types.to->is_signed(), bits == kDouble,
+                            &types.to->name[0], __builtin_return_address(0));
 }
 
 // NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp,bugprone-macro-parentheses)

@@ -7,6 +7,7 @@
 #include "torchport/address_spaces.h"
 #include "torchport/atomics.h"
 #include "torchport/block_functions.h"
+#include "torchport/casts.h"
 #include "torchport/functions.h"
 #include "torchport/kernel.h"
 #include "torchport/left_values.h"

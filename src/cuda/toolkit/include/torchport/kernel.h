@@ -394,6 +394,34 @@ inline void forget_new(const volatile void* data) {
 extern "C" TORCHPORT_CUDA_API void torchport_cuda_check_copy(const volatile void* to,
                                                              const volatile void* from,
                                                              std::size_t bytes);
+// A copy that is asynchronous on a GPU, of this thread, to shared memory: nobody may use `to`
+// before the thread has waited for it. Copies form groups, which end at a commit; waiting leaves
+// the newest `left` groups, or nothing at all (kNoCopies).
+extern "C" TORCHPORT_CUDA_API void torchport_cuda_check_async(const volatile void* to,
+                                                              std::size_t bytes);
+extern "C" TORCHPORT_CUDA_API void torchport_cuda_check_commit();
+extern "C" TORCHPORT_CUDA_API void torchport_cuda_check_wait(unsigned left);
+constexpr unsigned kNoCopies = ~0U;
+inline __attribute__((always_inline)) void copies_later(const volatile void* to,
+                                                        std::size_t bytes) {
+#ifdef __TORCHPORT_CHECK__
+  if (torchport_cuda_walk != nullptr) torchport_cuda_check_async(to, bytes);
+#else
+  (void)to, (void)bytes;
+#endif
+}
+inline __attribute__((always_inline)) void commit_copies() {
+#ifdef __TORCHPORT_CHECK__
+  if (torchport_cuda_walk != nullptr) torchport_cuda_check_commit();
+#endif
+}
+inline __attribute__((always_inline)) void wait_for_copies(unsigned left) {
+#ifdef __TORCHPORT_CHECK__
+  if (torchport_cuda_walk != nullptr) torchport_cuda_check_wait(left);
+#else
+  (void)left;
+#endif
+}
 inline __attribute__((always_inline)) void* checked_memcpy(void* to, const void* from,
                                                            std::size_t bytes) {
   if (torchport_cuda_walk != nullptr) torchport_cuda_check_copy(to, from, bytes);

@@ -137,6 +137,7 @@ __forceinline__ void cp_async(char* to, const char* from, unsigned bytes, unsign
   if (given > bytes) given = bytes;
   __builtin_memcpy(to, from, given);
   __builtin_memset(to + given, 0, bytes - given);
+  cuda::copies_later(to, bytes);
 }
 
 }  // namespace torchport::ptx
