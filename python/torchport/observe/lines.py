@@ -130,6 +130,27 @@ def on_device(line: Line | None, device: str) -> str:
     return "" if rest is None else line.text[: line.column] + changed + rest
 
 
+def moved_at_the_end(line: Line | None, device: str) -> tuple[str, ...]:
+    """The line with what it assigns or returns moved to ``device``, whatever it did before; empty if it is not one
+    such statement."""
+    try:
+        (statement,) = ast.parse(line.text if line is not None else "").body
+    except (SyntaxError, ValueError):
+        return ()
+    value = getattr(statement, "value", None)
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Return)) or value is None:
+        return ()
+    assert line is not None
+    text = line.text.encode()
+    inner = text[value.col_offset : value.end_col_offset].decode()
+    if isinstance(value, (ast.Tuple, ast.List)):
+        return ()
+    if not isinstance(value, (ast.Call, ast.Name, ast.Attribute, ast.Subscript)):
+        inner = f"({inner})"
+    before, after = text[: value.col_offset].decode(), text[value.end_col_offset :].decode()
+    return (f"{before}{inner}.to({device}){after}",)
+
+
 def has_generator(line: Line | None) -> bool:
     """Whether the line's call draws from a generator of its own. The generator has a device, and draws only there."""
     call = _call_in(line.expression) if line is not None else None
