@@ -192,7 +192,7 @@ class Aligner {
     if (i >= a_.size() || j >= b_.size()) return false;
     if (is_of_a_recurrent_layer(a_[i].name)) {
       if (const auto end = end_of_layer(a_[i], b_, j, [&](std::size_t k) {
-            return agree_from(i + 1, k);
+            return agree_after_layer(i + 1, k);
           })) {
         ++i;
         j = *end;
@@ -201,11 +201,21 @@ class Aligner {
     }
     if (!is_of_a_recurrent_layer(b_[j].name)) return false;
     const auto end =
-        end_of_layer(b_[j], a_, i, [&](std::size_t k) { return agree_from(k, j + 1); });
+        end_of_layer(b_[j], a_, i, [&](std::size_t k) { return agree_after_layer(k, j + 1); });
     if (!end) return false;
     i = *end;
     ++j;
     return true;
+  }
+
+  // What follows the gradients of a layer may soon be an optimizer, whose own calls need no pair.
+  [[nodiscard]] bool agree_after_layer(std::size_t i, std::size_t j) const {
+    std::size_t k = 0;
+    while (i + k < a_.size() && j + k < b_.size() && pairs(i + k, j + k)) {
+      if (++k == kAgain || a_[i + k - 1].name == kStep) return true;
+    }
+    return i + k < a_.size() && j + k < b_.size() && is_of_optimizer(a_[i + k].name) &&
+           is_of_optimizer(b_[j + k].name) && k > 0;
   }
 
   // Where the calls end that compute what `whole` does; none if its first result is not among
