@@ -13,7 +13,13 @@ import torch
 from torch import nn
 
 from torchport.observe.known import Context, Known
-from torchport.observe.lines import assignment_of, has_generator, moved_at_the_end, on_device
+from torchport.observe.lines import (
+    assignment_of,
+    has_generator,
+    moved_at_the_end,
+    moved_there,
+    on_device,
+)
 from torchport.observe.result import OUTSIDE, Line, Pattern
 from torchport.observe.scopes import library_of
 from torchport.observe.splitting import missing_move
@@ -177,7 +183,10 @@ def _fix_moved(moved: Known, other: Known, context: Context) -> Fix:
     pattern: Pattern = "model/input" if moved.moved.module == OUTSIDE else "intermediate"
     back = reference or repr(str(other.device))
     return Fix(
-        pattern, f"{what}{where}: remove that call, or move it back with .to({back})", at=line
+        pattern,
+        f"{what}{where}: remove that call, or move it back with .to({back})",
+        moved_there(line, reference) if reference else "",
+        line,
     )
 
 

@@ -25,6 +25,9 @@ from torchport.observe.result import Line, Mixed
 Run = Callable[[nn.Module], Mixed | None]
 
 
+_MOST = 8  # tensors that one line makes on the wrong device
+
+
 class _NotTried(Exception):
     """Why a line was not tried."""
 
@@ -44,9 +47,8 @@ class Trial:
             return fix
         tried = []
         for line in [fix.line, *fix.others]:
-            one = replace(fix, line=line)
             try:
-                left = self._left_by(one)
+                line, left = self._grown(replace(fix, line=line))
             except _NotTried as why:
                 tried.append(f"{line} (not tried: {why})")
                 continue
@@ -55,12 +57,27 @@ class Trial:
                 tried.append(f"{line} ({type(error).__name__}: {words})")
                 continue
             if left is None:
-                return replace(one, tried="passes")
+                return replace(fix, line=line, tried="passes")
             if not is_same(left):
-                return replace(one, tried=f"leads to the next one, at {left.line or left.op}")
+                at = f" at {left.line}" if left.line else ""
+                return replace(fix, line=line, tried=f"passes here; what is mixed next is{at}")
             tried.append(f"{line} (the same error)")
-        text = "; ".join(tried)
+        text = "; ".join(dict.fromkeys(tried))
         return replace(fix, line="", tried=f"no rewrite was found that passes; at {fix.at}: {text}")
+
+    def _grown(self, fix: Fix) -> tuple[str, Mixed | None]:
+        """The line after all fixes of what else it makes, and what is mixed then."""
+        left = self._left_by(fix)
+        for _ in range(_MOST):
+            if left is None or not left.fixed_line or left.fix_at is None or fix.at is None:
+                break
+            if (left.fix_at.file, left.fix_at.line) != (fix.at.file, fix.at.line):
+                break
+            if left.fixed_line == fix.line:
+                break
+            fix = replace(fix, line=left.fixed_line)
+            left = self._left_by(fix)
+        return fix.line, left
 
     def _left_by(self, fix: Fix) -> Mixed | None:
         assert fix.at is not None
@@ -94,31 +111,34 @@ def _register(original: nn.Module, model: nn.Module, attribute: Attribute) -> No
 @contextmanager
 def _with_line(at: Line, text: str) -> Iterator[None]:
     """Functions run the changed line until the end."""
-    changes = list(_changes(at, text))
-    if not changes:
-        raise _NotTried("no function that runs has this line")
-    done: list[tuple[FunctionType, CodeType]] = []
-    try:
-        for function, code in changes:
-            before = function.__code__
-            function.__code__ = code
-            done.append((function, before))
-        yield
-    finally:
-        for function, before in reversed(done):
-            function.__code__ = before
-
-
-def _changes(at: Line, text: str) -> Iterator[tuple[FunctionType, CodeType]]:
-    """The functions that have the line, with their code as it is with the changed one."""
     lines = linecache.getlines(at.file)
     if not 0 < at.line <= len(lines) or lines[at.line - 1].strip() != at.text:
         raise _NotTried("the file is another one now")
     before = lines[at.line - 1]
     indent = before[: len(before) - len(before.lstrip())]
     changed = [*lines[: at.line - 1], f"{indent}{text}\n", *lines[at.line :]]
+    changes = list(_changes(at, "".join(changed)))
+    if not changes:
+        raise _NotTried("no function that runs has this line")
+    done: list[tuple[FunctionType, CodeType]] = []
+    known = linecache.cache.get(at.file)
     try:
-        whole = compile("".join(changed), at.file, "exec", dont_inherit=True)
+        linecache.cache[at.file] = (sum(map(len, changed)), None, changed, at.file)
+        for function, code in changes:
+            done.append((function, function.__code__))
+            function.__code__ = code
+        yield
+    finally:
+        for function, own in reversed(done):
+            function.__code__ = own
+        if known is not None:
+            linecache.cache[at.file] = known
+
+
+def _changes(at: Line, source: str) -> Iterator[tuple[FunctionType, CodeType]]:
+    """The functions that have the line, with their code in the changed source."""
+    try:
+        whole = compile(source, at.file, "exec", dont_inherit=True)
     except SyntaxError as error:
         raise _NotTried(f"it is no Python: {error.msg}") from None
     codes = {_name_of(code): code for code in _codes_in(whole)}
