@@ -128,7 +128,8 @@ bool uses_devices(const ProvedRun& subject, const std::string& devices) {
   if (!spec || spec->count == 0 || !subject.trace || subject.trace->computed_on(spec->kind))
     return true;
   fmt::print(
-      "    nothing was computed on {0}, so that this shows nothing about {0}: the port does not use "
+      "    nothing was computed on {0}, so that this shows nothing about {0}: the port does not "
+      "use "
       "it\n",
       spec->kind);
   return false;
@@ -139,8 +140,8 @@ Elsewhere compare_files(const ProveOptions& options, const ProvedRun& a, const P
                         double tolerance) {
   Elsewhere answer = Elsewhere::kSame;
   for (const std::string& name : options.files) {
-    const proof::FileComparison found = proof::compare_files(
-        a.result.folder + "/" + name, b.result.folder + "/" + name, tolerance);
+    const proof::FileComparison found =
+        proof::compare_files(a.result.folder + "/" + name, b.result.folder + "/" + name, tolerance);
     if (found.files == proof::FilesAre::kTheSame) continue;
     fmt::print("    {} {}\n", name, found.words);
     if (found.files == proof::FilesAre::kDifferent) answer = Elsewhere::kDifferent;

@@ -1,5 +1,5 @@
-// What `torchport prove` compares: the original with the port on the same devices, and the port with
-// itself on others. Each comparison prints what it found.
+// What `torchport prove` compares: the original with the port on the same devices, and the port
+// with itself on others. Each comparison prints what it found.
 #pragma once
 
 #include <array>

@@ -104,7 +104,9 @@ TELLS = {
 def planned(folder: Path, text: str, *words: str) -> tuple[int, dict]:
     (folder / "program.py").write_text(HEAD + text)
     (folder / "planned.py").write_text("def use(n):\n    return n\n")
-    (folder / "sklearn_like.py").write_text("def f1_score(a, b):\n    return 0.5\ndef draw(a):\n    pass\n")
+    (folder / "sklearn_like.py").write_text(
+        "def f1_score(a, b):\n    return 0.5\ndef draw(a):\n    pass\n"
+    )
     run = torchport("plan", *words, "--format", "json", "program.py", folder=folder)
     assert "{\n" in run.stdout, run.stdout + run.stderr
     return run.returncode, json.loads(run.stdout[run.stdout.index("{\n") :])
@@ -122,7 +124,13 @@ def test_numbers_that_are_told_change_no_verdict(tmp_path: Path, name: str) -> N
     code, plan = planned(tmp_path, TELLS[name], "--memory", "2GiB")
     assert (code, plan["verdict"], plan["hangs_on"]) == (0, "fits", [])
     # The values of "scaler" are there, and no operator reads an array.
-    assert plan["missing_values"] or name in ("scaler", "pictures", "accuracy of an array", "stored copies", "metrics of copies")
+    assert plan["missing_values"] or name in (
+        "scaler",
+        "pictures",
+        "accuracy of an array",
+        "stored copies",
+        "metrics of copies",
+    )
 
 
 def test_a_mask_is_an_upper_bound(tmp_path: Path) -> None:
@@ -181,7 +189,10 @@ def test_the_reports_name_the_line(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(HEAD + HANGS["branch"])
     run = torchport("plan", "--html", "plan.html", "program.py", folder=tmp_path)
     assert run.returncode == 4
-    assert "torchport: not known: hangs on values at program.py:5; allocates at least 1.00 MiB" in run.stdout
+    assert (
+        "torchport: not known: hangs on values at program.py:5; allocates at least 1.00 MiB"
+        in run.stdout
+    )
     assert "before; an estimate without them: " in run.stdout
     page = (tmp_path / "plan.html").read_text()
     assert "Not known: hangs on values at program.py:5" in page

@@ -121,7 +121,10 @@ def test_files_are_compared_elsewhere(prove) -> None:
     files = ("--files", "m.pt", "--files", "m.txt")
     run = prove(program(CUDA, said=SAVE), program(ANY, said=SAVE), "--elsewhere", "none", *files)
     assert run.returncode == 0, run.stdout
-    other = SAVE.replace("net.state_dict()", "{k: v + 1 * (device.type != 'cuda') for k, v in net.state_dict().items()}")
+    other = SAVE.replace(
+        "net.state_dict()",
+        "{k: v + 1 * (device.type != 'cuda') for k, v in net.state_dict().items()}",
+    )
     run = prove(program(CUDA, said=SAVE), program(ANY, said=other), "--elsewhere", "none", *files)
     assert run.returncode == 1
     assert "m.pt differs: " in run.stdout

@@ -115,7 +115,10 @@ class _Verification:
             self.eval_answer = checklist.evaluation_mode(self.model)
         try:
             self.run.go(
-                lambda: self._run_with(self.model), every_line=every_line, check_finite=check_finite, explain_arrays=True
+                lambda: self._run_with(self.model),
+                every_line=every_line,
+                check_finite=check_finite,
+                explain_arrays=True,
             )
         finally:
             if self.evaluate:

@@ -11,7 +11,7 @@ namespace torchport::proof {
 
 namespace {
 
-constexpr std::size_t kAgain = 3;           // so many pairs in a row end a stretch
+constexpr std::size_t kAgain = 3;  // so many pairs in a row end a stretch
 
 // Operators that compute the same results, each on its own kind of devices.
 bool are_one(std::string_view a, std::string_view b) {
@@ -65,8 +65,8 @@ bool is_of_a_recurrent_layer(std::string_view name) {
 // Whether a call is one that torch.amp.GradScaler makes, of those that are not the optimizer's.
 bool is_of_scaler(const TracedCall& call) {
   if (call.name.starts_with("aten::_amp_")) return true;
-  const bool by_name = call.name == "aten::full" || call.name == "aten::mul" ||
-                       call.name == "aten::reciprocal";
+  const bool by_name =
+      call.name == "aten::full" || call.name == "aten::mul" || call.name == "aten::reciprocal";
   static constexpr auto kShapes =
       std::to_array<std::string_view>({"Float[]", "Double[]", "Int[]", "Float[1]"});
   return by_name && call.values.size() == 1 && base::one_of(kShapes, call.values[0].shape);
@@ -172,8 +172,8 @@ class Aligner {
     return std::min(plain, deviation_of(scaled, a_scales_ ? p : q));
   }
 
-  // Goes past a call of one of them that has no pair: a scaler of gradients that is off on the other
-  // device, and what only lays out memory.
+  // Goes past a call of one of them that has no pair: a scaler of gradients that is off on the
+  // other device, and what only lays out memory.
   bool goes_past_one(std::size_t& i, std::size_t& j) {
     if (i < a_.size() && lays_out(a_[i].name)) return ++i, true;
     if (j < b_.size() && lays_out(b_[j].name)) return ++j, true;
@@ -191,9 +191,8 @@ class Aligner {
   bool goes_past_recurrent_layer(std::size_t& i, std::size_t& j) {
     if (i >= a_.size() || j >= b_.size()) return false;
     if (is_of_a_recurrent_layer(a_[i].name)) {
-      if (const auto end = end_of_layer(a_[i], b_, j, [&](std::size_t k) {
-            return agree_after_layer(i + 1, k);
-          })) {
+      if (const auto end = end_of_layer(
+              a_[i], b_, j, [&](std::size_t k) { return agree_after_layer(i + 1, k); })) {
         ++i;
         j = *end;
         return true;
@@ -239,7 +238,9 @@ class Aligner {
 
   // Of another layout: the batch first, or the steps.
   static bool same_numbers(const TracedValue& p, const TracedValue& q) {
-    const auto type = [](const TracedValue& one) { return one.shape.substr(0, one.shape.find('[')); };
+    const auto type = [](const TracedValue& one) {
+      return one.shape.substr(0, one.shape.find('['));
+    };
     return type(p) == type(q) && deviation_of(p, q) <= tolerance_of(p.shape);
   }
 

@@ -29,8 +29,8 @@ struct Alignment {
 };
 
 // Pairs calls with the same results, in order (tolerance_of() has the tolerance). Between two
-// pairs, calls that optimizers make may have none, if both traces have such calls there and the next
-// results agree again: those of the next forward pass, or the parameters after the step. Where
+// pairs, calls that optimizers make may have none, if both traces have such calls there and the
+// next results agree again: those of the next forward pass, or the parameters after the step. Where
 // autocast takes float16 on one device and bfloat16 on the other, these are compared within the
 // tolerance of bfloat16, and so is what follows. Linear in the traces, but for such stretches.
 [[nodiscard]] Alignment align(const Trace& a, const Trace& b);

@@ -16,8 +16,8 @@ struct FileComparison {
 };
 
 // Reads text as compare_output() does. Of checkpoints (what checkpoint::inspect() reads) and arrays
-// of NumPy (.npy), each tensor may differ by the tolerance of its type, or by `tolerance` if that is
-// larger: the sum of all differences, relative to the sum of the numbers. All other files are
+// of NumPy (.npy), each tensor may differ by the tolerance of its type, or by `tolerance` if that
+// is larger: the sum of all differences, relative to the sum of the numbers. All other files are
 // comparable only if their bytes are the same. A file that is missing from one run differs. Thread
 // safe.
 [[nodiscard]] FileComparison compare_files(const std::string& first, const std::string& second,

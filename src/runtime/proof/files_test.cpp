@@ -1,3 +1,5 @@
+#include "runtime/proof/files.h"
+
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -10,7 +12,6 @@
 
 #include "base/file_system.h"
 #include "base/temporary_folder.h"
-#include "runtime/proof/files.h"
 
 namespace torchport {
 namespace {

@@ -52,7 +52,8 @@ base::Result<void> copy_folder(const fs::path& from, const fs::path& to) {
 }
 
 // When each file was last written; 0 for one that is not there.
-std::vector<std::int64_t> written_at(const fs::path& folder, const std::vector<std::string>& names) {
+std::vector<std::int64_t> written_at(const fs::path& folder,
+                                     const std::vector<std::string>& names) {
   std::vector<std::int64_t> times;
   for (const std::string& name : names)
     times.push_back(base::real_file_system().status((folder / name).string(), true).mtime_ns);

@@ -120,8 +120,8 @@ TEST_CASE("an optimizer's own operators need no pair where what follows agrees")
 
 // The parameters after a step, and by how much it changed them.
 std::string step(std::string_view parameters, std::string_view update) {
-  return fmt::format(
-      "torchport::step\t1\tFloat[2]:{0}:{0}:{0}\tUpdate[2]:{1}:{1}:{1}\n", parameters, update);
+  return fmt::format("torchport::step\t1\tFloat[2]:{0}:{0}:{0}\tUpdate[2]:{1}:{1}:{1}\n",
+                     parameters, update);
 }
 
 TEST_CASE("the parameters after the last step are compared") {
@@ -147,8 +147,7 @@ TEST_CASE("more calls of an optimizer than a model has in a few layers") {
     at_once += call("_foreach_mul_", "11");
     one_by_one += call("mul_", "13", "Float[2]");
   }
-  CHECK_FALSE(
-      aligned(at_once + step("1", "1"), one_by_one + step("1", "1")).parting.has_value());
+  CHECK_FALSE(aligned(at_once + step("1", "1"), one_by_one + step("1", "1")).parting.has_value());
 }
 
 TEST_CASE("what is not a number on one of them is a difference") {
@@ -202,9 +201,9 @@ TEST_CASE("a scaler of gradients that is off elsewhere") {
 }
 
 TEST_CASE("the gradients of a recurrent layer are one operator or many") {
-  const std::string one = all({call("mm", "1"), call("_cudnn_rnn_flatten_weight", "7"),
-                               call("_cudnn_rnn_backward", "5", "Float[4,3]"), call("sum", "6"),
-                               step("0.5", "0.01")});
+  const std::string one =
+      all({call("mm", "1"), call("_cudnn_rnn_flatten_weight", "7"),
+           call("_cudnn_rnn_backward", "5", "Float[4,3]"), call("sum", "6"), step("0.5", "0.01")});
   const auto many = [](const char* last) {
     return all({call("mm", "1"), call("mkldnn_rnn_layer_backward", "2"), call("mul", "3"),
                 call("mkldnn_rnn_layer_backward", last, "Float[3,4]"), call("sum", "6"),

@@ -85,7 +85,8 @@ std::optional<StoredValues> of_checkpoint(const std::string& path, Bytes file) {
     stored.dtype = tensor.dtype;
     stored.shape = tensor.shape;
     const Reader* const reader = reader_of(tensor.dtype);
-    if (reader == nullptr || !tensor.storage || (tensor.kind != "tensor" && tensor.kind != "parameter"))
+    if (reader == nullptr || !tensor.storage ||
+        (tensor.kind != "tensor" && tensor.kind != "parameter"))
       continue;
     const checkpoint::Storage& storage = contents->storages[*tensor.storage];
     if (!storage.offset || !storage.stored || !storage.file.empty()) continue;
@@ -115,9 +116,9 @@ std::optional<StoredValues> of_array(Bytes file) {
   const std::string_view header = file.substr(kBefore, length);
   const std::string_view descr = header_value(header, "'descr'");
   static constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
-      {"'<f8'", "float64"}, {"'<f4'", "float32"}, {"'<f2'", "float16"}, {"'<i8'", "int64"},
-      {"'<i4'", "int32"},   {"'<i2'", "int16"},   {"'|i1'", "int8"},    {"'|u1'", "uint8"},
-      {"'|b1'", "bool"}};
+      {"'<f8'", "float64"}, {"'<f4'", "float32"}, {"'<f2'", "float16"},
+      {"'<i8'", "int64"},   {"'<i4'", "int32"},   {"'<i2'", "int16"},
+      {"'|i1'", "int8"},    {"'|u1'", "uint8"},   {"'|b1'", "bool"}};
   StoredTensor stored;
   for (const auto& [name, dtype] : kTypes) {
     if (descr.starts_with(name)) stored.dtype = dtype;

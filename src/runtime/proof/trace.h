@@ -72,8 +72,8 @@ struct Comparison {
 
 // Compares bit by bit. If one trace is shorter, they differ at its end.
 [[nodiscard]] Comparison compare(const Trace& a, const Trace& b);
-// The deviation of the means of two results, relative to the size of their numbers; infinite if only
-// one of them has a NaN or an infinity.
+// The deviation of the means of two results, relative to the size of their numbers; infinite if
+// only one of them has a NaN or an infinity.
 [[nodiscard]] double deviation_of(const TracedValue& a, const TracedValue& b);
 
 // The relative tolerance of a type: the square root of its machine epsilon. Errors accumulate over

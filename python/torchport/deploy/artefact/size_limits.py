@@ -104,9 +104,7 @@ def _operands(node: ast.AST) -> Iterator[ast.expr]:
                 yield node.func.value
 
 
-def _compare(
-    operands: list[ast.expr], scope: dict[str, Any], line: str, limits: Limits
-) -> None:
+def _compare(operands: list[ast.expr], scope: dict[str, Any], line: str, limits: Limits) -> None:
     values = [_value(one, scope) for one in operands]
     found = [value for value in values if type(value) is int]
     for value in found:
@@ -124,7 +122,9 @@ def _compare(
                     limits.add(one, line)
     if not found and any(_is_size(one) for one in operands) and len(operands) > 1:
         others = [one for one in operands if not _is_size(one)]
-        if any(value is _MISSING for one, value in zip(operands, values, strict=True) if one in others):
+        if any(
+            value is _MISSING for one, value in zip(operands, values, strict=True) if one in others
+        ):
             limits.unknown.append(line)
 
 

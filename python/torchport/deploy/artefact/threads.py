@@ -65,6 +65,8 @@ def _with_function(method: Any, changed: Callable[[Any], Any]) -> Any:
 
     @wraps(method)
     def give(self: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-        return method(self, changed(func) if isinstance(self, ThreadPool) else func, *args, **kwargs)
+        return method(
+            self, changed(func) if isinstance(self, ThreadPool) else func, *args, **kwargs
+        )
 
     return give

@@ -32,7 +32,6 @@ _SIZES = ("repeat_interleave", "count of numbers")
 _ANSWERS = ("equal", "_local_scalar_dense")
 
 
-
 class _Noted:
     """What is known of the reads of one line: the line of the program, and the memory at its reads."""
 

@@ -283,7 +283,9 @@ class _Flow:
             return True
         if self.is_array and (name in SIZED or (self.is_cut and name in MAKERS)):
             raise _MattersError
-        if name not in self.functions or (isinstance(call.func, ast.Attribute) and not self.is_array):
+        if name not in self.functions or (
+            isinstance(call.func, ast.Attribute) and not self.is_array
+        ):
             if not self.is_array:
                 raise _MattersError
             return True

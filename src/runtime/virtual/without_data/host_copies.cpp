@@ -89,7 +89,8 @@ class HostKernel final : public c10::OperatorKernel {
     }
     c10::SmallVector<Tensor, 2> written;
     for (const std::size_t i : written_)
-      observer::each_tensor((*stack)[first + i], [&](const Tensor& one) { written.push_back(one); });
+      observer::each_tensor((*stack)[first + i],
+                            [&](const Tensor& one) { written.push_back(one); });
     below_.callBoxed(op, keys, stack);
     for (const Tensor& one : written) mark_absent_on_host(one);
     for (std::size_t i = stack->size() - op.schema().returns().size(); i < stack->size(); ++i)

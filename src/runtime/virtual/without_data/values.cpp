@@ -143,15 +143,13 @@ bool each_once(Stack* stack, std::size_t first) {
 // there may be any count.
 bool counts_of_numbers(Stack* stack, std::size_t first) {
   const Tensor self = (*stack)[first].toTensor();
-  const Tensor weights =
-      (*stack)[first + 1].isTensor() ? (*stack)[first + 1].toTensor() : Tensor();
+  const Tensor weights = (*stack)[first + 1].isTensor() ? (*stack)[first + 1].toTensor() : Tensor();
   const std::int64_t least = (*stack)[first + 2].toInt();
   if (self.dim() != 1 || !at::isIntegralType(self.scalar_type(), /*includeBool=*/false))
     return false;
   if (least == 0) note_read({"count of numbers", ""});
   at::ScalarType type = at::kLong;
-  if (weights.defined())
-    type = weights.scalar_type() == at::kFloat ? at::kFloat : at::kDouble;
+  if (weights.defined()) type = weights.scalar_type() == at::kFloat ? at::kFloat : at::kDouble;
   return leave_results(stack, first,
                        {IValue(made_up_zeros({std::max<std::int64_t>(least, 1)}, self, type))});
 }
@@ -306,7 +304,8 @@ class Questions {
     std::vector<std::int64_t> peaks;
     if (!Runtime::get().are_made()) return peaks;
     for (c10::DeviceIndex i = 0; i < Runtime::get().count(); ++i)
-      peaks.push_back(Runtime::get().memory(i).stats().allocated_bytes.of[device::PoolStat::kAll].peak);
+      peaks.push_back(
+          Runtime::get().memory(i).stats().allocated_bytes.of[device::PoolStat::kAll].peak);
     return peaks;
   }
 
