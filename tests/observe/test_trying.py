@@ -101,7 +101,7 @@ class Decorated(Net):
     @torch.no_grad()
     def forward(self, x):
         y = self.linear(x)
-        return [y * torch.ones(n) for n in (4,)][0]
+        return next(y * torch.ones(n) for n in (4,))
 
 
 class Buffer(Net):
@@ -124,7 +124,7 @@ PASS = {
     MovedToTheHost: "mask = torch.ones(4, device=x.device).to(x.device)",
     MovedByAHelper: "mask = self.place(torch.ones(4)).to(x.device)",
     Counts: "return self.linear(x) * torch.ones(4, device=x.device)",
-    Decorated: "return [y * torch.ones(n, device=x.device) for n in (4,)][0]",
+    Decorated: "return next(y * torch.ones(n, device=x.device) for n in (4,))",
     Buffer: 'self.register_buffer("scale", torch.ones(4), persistent=False)',
 }
 

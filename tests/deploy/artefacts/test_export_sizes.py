@@ -40,7 +40,7 @@ def of_a_dict(self, x):
 
 
 def of_a_global(self, x):
-    return x * 2 if MOST < x.shape[0] else x
+    return x * 2 if x.shape[0] > MOST else x
 
 
 def of_a_product(self, x):

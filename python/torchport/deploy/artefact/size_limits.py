@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ast
 import inspect
+import operator
 import sys
 import textwrap
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
@@ -30,6 +31,11 @@ _LEAST, _MOST = 2, 1 << 40
 _CALLS = frozenset(["range", "split", "tensor_split", "islice", "min", "max", "divmod"])
 _STEPS = (ast.Mod, ast.FloorDiv)
 _MISSING = object()
+_ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+}
 
 
 @dataclass
@@ -64,7 +70,7 @@ def limits_of(module: nn.Module, sample: Sample) -> Limits:
             inputs.call(module)
         finally:
             sys.setprofile(before)
-            threading.setprofile(None)  # type: ignore[arg-type]
+            threading.setprofile(None)
     limits = Limits()
     for code, scopes in ends.items():
         for scope in scopes:
@@ -175,11 +181,3 @@ def _value(node: ast.AST, scope: dict[str, Any]) -> Any:
         if compute is not None and type(left) is int and type(right) is int:
             return compute(left, right)
     return _MISSING
-
-
-_ARITHMETIC = {
-    ast.Add: lambda a, b: a + b,
-    ast.Sub: lambda a, b: a - b,
-    ast.Mult: lambda a, b: a * b,
-    ast.FloorDiv: lambda a, b: a // b if b else _MISSING,
-}

@@ -222,9 +222,9 @@ class _Flow:
             if not self.is_array:
                 raise _MattersError
             self.is_cut = True
-        if isinstance(node, (ast.Yield, ast.YieldFrom, ast.Lambda)) and any(parts):
-            if not self.is_array:
-                raise _MattersError
+        leaves = isinstance(node, (ast.Yield, ast.YieldFrom, ast.Lambda)) and any(parts)
+        if leaves and not self.is_array:
+            raise _MattersError
         if isinstance(node, ast.BinOp) and any(parts):
             return self.of_arithmetic(node)
         if isinstance(node, ast.comprehension) and parts[1]:
