@@ -163,6 +163,23 @@ def test_the_model_and_its_code_stay_as_they_are() -> None:
         model(torch.ones(2, 4, device=D))
 
 
+class Draws(Net):
+    def forward(self, x):
+        return self.linear(torch.dropout(x, 0.5, True)) * torch.rand(4)
+
+
+def test_a_trial_draws_no_random_numbers_of_the_program() -> None:
+    drawn = []
+    for model in (Draws(), Uncopied()):
+        torch.manual_seed(3)
+        if isinstance(model, Uncopied):  # what one call draws
+            torch.dropout(torch.ones(2, 4, device=D), 0.5, True), torch.rand(4)
+        else:
+            assert torchport.verify(model, torch.ones(2, 4), device=D).mixed.tried == "passes"
+        drawn.append((torch.rand(2).tolist(), torch.rand(2, device=D).tolist()))
+    assert drawn[0] == drawn[1]
+
+
 def test_a_model_that_cannot_be_copied_has_no_remedy() -> None:
     mixed = mixed_of(Uncopied).mixed
     assert not mixed.fixed_line

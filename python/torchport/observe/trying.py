@@ -9,9 +9,12 @@ from __future__ import annotations
 import copy
 import gc
 import linecache
+import random
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from types import CodeType, FunctionType
 
 import torch
@@ -85,11 +88,35 @@ class Trial:
             model = copy.deepcopy(self._model)
         except Exception as error:
             raise _NotTried(f"the model cannot be copied, {type(error).__name__}") from None
-        if fix.attribute is not None:
-            _register(self._model, model, fix.attribute)
-            return self._run(model)
-        with _with_line(fix.at, fix.line):
-            return self._run(model)
+        with _same_chance(self._model):
+            if fix.attribute is not None:
+                _register(self._model, model, fix.attribute)
+                return self._run(model)
+            with _with_line(fix.at, fix.line):
+                return self._run(model)
+
+
+@contextmanager
+def _same_chance(model: nn.Module) -> Iterator[None]:
+    """The random numbers that the program draws next are the same after the block."""
+    kinds = {tensor.device.type for tensor in [*model.parameters(), *model.buffers()]}
+    restore: list[Callable[[], object]] = [
+        partial(random.setstate, random.getstate()),
+        partial(torch.set_rng_state, torch.get_rng_state()),
+    ]
+    if "numpy" in sys.modules:
+        chance = sys.modules["numpy"].random
+        restore.append(partial(chance.set_state, chance.get_state()))
+    for kind in kinds - {"cpu", "meta"}:
+        device = torch.get_device_module(kind)
+        every = "_all" if hasattr(device, "get_rng_state_all") else ""
+        state = getattr(device, f"get_rng_state{every}")()
+        restore.append(partial(getattr(device, f"set_rng_state{every}"), state))
+    try:
+        yield
+    finally:
+        for one in restore:
+            one()
 
 
 def _register(original: nn.Module, model: nn.Module, attribute: Attribute) -> None:
