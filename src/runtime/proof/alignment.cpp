@@ -175,8 +175,14 @@ class Aligner {
   // Goes past a call of one of them that has no pair: a scaler of gradients that is off on the
   // other device, and what only lays out memory.
   bool goes_past_one(std::size_t& i, std::size_t& j) {
-    if (i < a_.size() && lays_out(a_[i].name)) return ++i, true;
-    if (j < b_.size() && lays_out(b_[j].name)) return ++j, true;
+    if (i < a_.size() && lays_out(a_[i].name)) {
+      ++i;
+      return true;
+    }
+    if (j < b_.size() && lays_out(b_[j].name)) {
+      ++j;
+      return true;
+    }
     if (a_scales_ == b_scales_) return false;
     std::size_t& at = a_scales_ ? i : j;
     const Calls& calls = a_scales_ ? a_ : b_;
@@ -211,7 +217,9 @@ class Aligner {
   [[nodiscard]] bool agree_after_layer(std::size_t i, std::size_t j) const {
     std::size_t k = 0;
     while (i + k < a_.size() && j + k < b_.size() && pairs(i + k, j + k)) {
-      if (++k == kAgain || a_[i + k - 1].name == kStep) return true;
+      if (a_[i + k].name == kStep) return true;
+      ++k;
+      if (k == kAgain) return true;
     }
     return i + k < a_.size() && j + k < b_.size() && is_of_optimizer(a_[i + k].name) &&
            is_of_optimizer(b_[j + k].name) && k > 0;
