@@ -172,10 +172,11 @@ std::string uncertain_html(const Plan& plan) {
 }
 
 std::string hangs_html(const Plan& plan) {
-  if (plan.verdict() != Verdict::kHangsOnValues) return {};
-  std::string html =
-      "<h2>What hangs on values</h2>\n<p class=soft>At these lines a loop, a branch or a size "
-      "takes another way with values.</p>\n<ul>\n";
+  if (plan.hangs_on.empty() && plan.at_most.empty()) return {};
+  std::string html = fmt::format(
+      "<h2>What hangs on values</h2>\n<p class=soft>At these lines {}.</p>\n<ul>\n",
+      plan.hangs_on.empty() ? "sizes depend on values, and were planned as large as they can be"
+                            : "a loop, a branch or a size takes another way with values");
   for (const std::string& line : plan.lines_it_hangs_on())
     html += fmt::format("<li class=path>{}</li>\n", escape(line));
   return html + "</ul>\n";

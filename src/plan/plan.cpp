@@ -91,6 +91,8 @@ Device device_of(const nlohmann::json& told) {
   if (const auto timeline = told.find("timeline"); timeline != told.end())
     device.timeline = timeline_of(*timeline);
   device.parts = parts_of(told.at("parts"));
+  if (const auto least = told.find("at_least"); least != told.end())
+    device.at_least = least->get<std::uint64_t>();
   return device;
 }
 

@@ -89,6 +89,9 @@ struct Device {
   Timeline timeline{};
   std::vector<Row> rows_when_it_ran_out{};  // at the first failure; the largest first
   std::vector<Part> parts{};                // beside what is reserved
+  // The largest sum of allocated blocks before the first line that hangs on values, which the
+  // program has on any way; none if no line does.
+  std::optional<std::uint64_t> at_least{};
 
   // What the device must hold, in bytes: what is reserved with the parts beside it, but for those
   // that are dispensable.

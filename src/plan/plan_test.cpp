@@ -205,9 +205,23 @@ TEST_CASE("the largest sizes are an upper bound") {
   std::string told = process(kMiB);
   replace(told, R"("ended_by": [])", R"("ended_by": [], "at_most": ["train.py:5"])");
   CHECK(plan_of({told}).verdict() == Verdict::kFits);
+  const std::string rule = "sizes that depend on values were planned as large as they can be, at:";
+  CHECK(as_text(plan_of({told})).find(rule) != std::string::npos);
+  CHECK(as_html(plan_of({told})).find("planned as large as they can be") != std::string::npos);
   replace(told, R"("memory": 16106127360)", R"("memory": 1048576)");
   CHECK(in_a_line(plan_of({told})) ==
         "not known: hangs on values at train.py:5; needs at most 1.02 MiB");
+}
+
+TEST_CASE("what is allocated before the line that hangs on values is known") {
+  std::string told = process(kMiB);
+  replace(told, R"("ended_by": [])", R"("ended_by": [], "hangs_on": ["train.py:5"])");
+  replace(told, R"("parts":)", R"("at_least": 524288, "parts":)");
+  const Plan plan = plan_of({told});
+  CHECK(in_a_line(plan) ==
+        "not known: hangs on values at train.py:5; allocates at least 512.00 KiB before; an "
+        "estimate without them: 1.01 MiB to 1.02 MiB");
+  CHECK(as_json(plan).find(R"("at_least": 524288)") != std::string::npos);
 }
 
 TEST_CASE("what is no plan is refused") {

@@ -202,6 +202,7 @@ nlohmann::json json_of(const Plan& plan) {
                        {"timeline", timeline_json(device.timeline)},
                        {"failures", failures},
                        {"time", json_of(device.time)}});
+    if (device.at_least) devices.back()["at_least"] = *device.at_least;
     if (!device.rows_when_it_ran_out.empty())
       devices.back()["rows_when_it_ran_out"] = rows_json(device.rows_when_it_ran_out);
   }
@@ -237,6 +238,8 @@ std::string what_it_hangs_on(const Plan& plan, const Device& device) {
   const auto& lines = plan.lines_it_hangs_on();
   std::string text = "not known: hangs on values at " + lines.front();
   if (lines.size() > 1) text += fmt::format(" and {} more", lines.size() - 1);
+  if (device.at_least)
+    text += fmt::format("; allocates at least {} before", size_of(*device.at_least));
   if (plan.hangs_on.empty())
     return text + (plan.ran_out() ? "; with the largest sizes it does not fit"
                                   : "; needs at most " + size_of(device.most()));
@@ -248,7 +251,7 @@ std::string what_it_hangs_on(const Plan& plan, const Device& device) {
 }
 
 std::string hangs_text(const Plan& plan) {
-  if (plan.verdict() != Verdict::kHangsOnValues) return {};
+  if (plan.hangs_on.empty() && plan.at_most.empty()) return {};
   std::string text =
       plan.hangs_on.empty()
           ? "\nsizes that depend on values were planned as large as they can be, at:\n"

@@ -28,9 +28,12 @@ def main():
 
 main()
 """
+CHOICE = (
+    '"cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"'
+)
 PORTED = TRAIN.replace(".cuda()", ".to(DEVICE)").replace(
     "import torch\n",
-    'import torch\nDEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")\n',
+    f"import torch\nDEVICE = torch.device({CHOICE})\n",
 )
 
 
@@ -234,7 +237,7 @@ def test_a_kind_of_device_that_torch_does_not_have_is_a_target(project: Path) ->
     ported = project / "ported" / "train.py"
     ported.write_text(
         ported.read_text().replace(
-            '"cuda" if torch.cuda.is_available() else "cpu"',
+            CHOICE,
             'torch.accelerator.current_accelerator() or "cpu"',
         )
     )

@@ -9,21 +9,43 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch
+from torch import nn
+
 from torchport.observe.known import Context, Known
-from torchport.observe.lines import assignment_of, has_generator, on_device
+from torchport.observe.lines import (
+    assignment_of,
+    has_generator,
+    moved_at_the_end,
+    moved_there,
+    on_device,
+)
 from torchport.observe.result import OUTSIDE, Line, Pattern
 from torchport.observe.scopes import library_of
 from torchport.observe.splitting import missing_move
 
 
-@dataclass
+@dataclass(frozen=True)
+class Attribute:
+    """A tensor that a module has as a plain attribute, and the device that it belongs on."""
+
+    module: nn.Module
+    name: str
+    device: torch.device
+
+
+@dataclass(frozen=True)
 class Fix:
-    """Words for the change, and the changed line if it is known."""
+    """Words for the change, and the changed line if it is known. ``others`` are further lines to try in its place.
+    ``attribute`` is what the line makes a buffer of. ``tried`` says what came of the lines (`trying.py`)."""
 
     pattern: Pattern | None
     text: str
     line: str = ""
     at: Line | None = None
+    others: tuple[str, ...] = ()
+    attribute: Attribute | None = None
+    tried: str = ""
 
 
 def fix_for(culprit: Known, other: Known, context: Context) -> Fix:
@@ -117,7 +139,8 @@ def _fix_unregistered(tensor: Known, other: Known, context: Context) -> Fix:
     if not expression:
         return Fix("parameter/buffer", text, at=line)
     fixed = f'self.register_buffer("{held.path}", {expression}, persistent=False)'
-    return Fix("parameter/buffer", text, fixed, line)
+    attribute = Attribute(module, held.path, other.device)
+    return Fix("parameter/buffer", text, fixed, line, attribute=attribute)
 
 
 def _there(other: Known) -> str:
@@ -137,6 +160,7 @@ def _fix_made(made: Known, other: Known, context: Context) -> Fix:
             text,
             on_device(line, reference),
             line,
+            others=moved_at_the_end(line, reference),
         )
     if line is not None and (library := library_of(line.file)):
         why = f"the line is in the library {library}, so give the library its tensors there"
@@ -159,7 +183,10 @@ def _fix_moved(moved: Known, other: Known, context: Context) -> Fix:
     pattern: Pattern = "model/input" if moved.moved.module == OUTSIDE else "intermediate"
     back = reference or repr(str(other.device))
     return Fix(
-        pattern, f"{what}{where}: remove that call, or move it back with .to({back})", at=line
+        pattern,
+        f"{what}{where}: remove that call, or move it back with .to({back})",
+        moved_there(line, reference) if reference else "",
+        line,
     )
 
 

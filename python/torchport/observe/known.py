@@ -13,7 +13,7 @@ from torchport.observe.inventory import Held
 from torchport.observe.lines import line_of
 from torchport.observe.naming import Named, Names
 from torchport.observe.references import References
-from torchport.observe.result import Step
+from torchport.observe.result import Mixed, Step
 from torchport.observe.splitting import Split
 
 
@@ -29,6 +29,8 @@ class Context:
     inputs: dict[str, torch.Tensor]
     references: References
     split: Split | None
+    # Runs the call again with another model: what then mixes devices.
+    again: Callable[[nn.Module], Mixed | None] | None = None
 
 
 def step_of(call: Any, context: Context) -> Step:

@@ -130,6 +130,50 @@ def on_device(line: Line | None, device: str) -> str:
     return "" if rest is None else line.text[: line.column] + changed + rest
 
 
+def moved_there(line: Line | None, device: str) -> str:
+    """Rewrites a source line that moves a tensor, so that it moves the tensor to ``device``. Empty if the line cannot
+    be rewritten."""
+    if line is None or not line.expression or "\n" in line.expression or library_of(line.file):
+        return ""
+    call = _call_in(line.expression)
+    end = line.column + len(line.expression)
+    if call is None or not isinstance(call.func, ast.Attribute):
+        return ""
+    if not line.expression.isascii() or line.text[line.column : end] != line.expression:
+        return ""
+    source = line.expression
+    if call.func.attr in ("cpu", "cuda"):
+        changed = f"{source[: call.func.value.end_col_offset]}.to({device})"
+    else:
+        places = [one for one in call.args[:1] if not _is_dtype(one)]
+        places += [one.value for one in call.keywords if one.arg == "device"]
+        if call.func.attr != "to" or len(places) != 1:
+            return ""
+        changed = source[: places[0].col_offset] + device + source[places[0].end_col_offset :]
+    return line.text[: line.column] + changed + line.text[end:]
+
+
+def moved_at_the_end(line: Line | None, device: str) -> tuple[str, ...]:
+    """The line with what it assigns or returns moved to ``device``, whatever it did before; empty if it is not one
+    such statement."""
+    try:
+        (statement,) = ast.parse(line.text if line is not None else "").body
+    except (SyntaxError, ValueError):
+        return ()
+    value = getattr(statement, "value", None)
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Return)) or value is None:
+        return ()
+    assert line is not None
+    text = line.text.encode()
+    inner = text[value.col_offset : value.end_col_offset].decode()
+    if isinstance(value, (ast.Tuple, ast.List)):
+        return ()
+    if not isinstance(value, (ast.Call, ast.Name, ast.Attribute, ast.Subscript)):
+        inner = f"({inner})"
+    before, after = text[: value.col_offset].decode(), text[value.end_col_offset :].decode()
+    return (f"{before}{inner}.to({device}){after}",)
+
+
 def has_generator(line: Line | None) -> bool:
     """Whether the line's call draws from a generator of its own. The generator has a device, and draws only there."""
     call = _call_in(line.expression) if line is not None else None

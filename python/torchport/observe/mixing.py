@@ -11,7 +11,8 @@ from torchport.observe.fixes import fix_for
 from torchport.observe.inventory import home_of
 from torchport.observe.known import Context, Known, look_at, step_of
 from torchport.observe.lines import line_of
-from torchport.observe.result import Mixed, Side
+from torchport.observe.result import Line, Mixed, Side
+from torchport.observe.trying import Trial
 
 
 def _side(tensor: Known, context: Context) -> Side:
@@ -48,15 +49,30 @@ def sentence(mixed: Mixed) -> str:
     return f"{mixed.op.removeprefix('aten::')} got {on_devices((side.name, side.device) for side in sides)}"
 
 
+def _place(line: Line | None) -> tuple[str, int] | None:
+    return (line.file, line.line) if line is not None else None
+
+
 def diagnose(mixed: Any, context: Context, error: BaseException | None) -> Mixed:
     """Explains the first call with mixed devices that the observer recorded."""
     tensors = [look_at(p, context) for p in mixed.participants]
     culprit, other = _choose(tensors, home_of(context.held))
     fix = fix_for(culprit, other, context)
+    line = line_of(mixed.call.place)
+    if context.again is not None:
+
+        def is_same(left: Mixed) -> bool:
+            if left.op == mixed.call.op and _place(left.line) == _place(line):
+                return True
+            # What the changed line makes is now wrong at another place.
+            made = [side.made for side in (left.culprit, left.other) if side.made is not None]
+            return any(_place(step.line) == _place(fix.at) is not None for step in made)
+
+        fix = Trial(context.model, context.again).best_of(fix, is_same)
     return Mixed(
         op=mixed.call.op,
         module=context.module_of_scope(mixed.call.scope),
-        line=line_of(mixed.call.place),
+        line=line,
         backward=mixed.backward,
         forward=step_of(mixed.forward, context) if mixed.forward is not None else None,
         culprit=_side(culprit, context),
@@ -67,4 +83,5 @@ def diagnose(mixed: Any, context: Context, error: BaseException | None) -> Mixed
         fix_at=fix.at,
         message=mixed.message.strip().partition("\n")[0].removeprefix("RuntimeError: "),
         caught=error is None,
+        tried=fix.tried,
     )

@@ -118,6 +118,7 @@ class Mixed:
     fix_at: Line | None
     message: str
     caught: bool
+    tried: str = ""  # what came of the fixed line, or of what was tried in vain
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,8 @@ class WatchedRun:
         self.error: Exception | None = None
         self.split: Split | None = None
         self.array: Finding | None = None
+        # Makes the call with another model, so that a fix is tried before it is shown.
+        self.again: Callable[[nn.Module], Mixed | None] | None = None
         self._names = Names(self.held, named_inputs)
         self._loader = loader
 
@@ -84,6 +86,7 @@ class WatchedRun:
             self.named_inputs,
             References(self.model, self._names.frames),
             self.split,
+            self.again,
         )
         return summarizer, context
 
@@ -91,6 +94,14 @@ class WatchedRun:
         """The first operator that raised an error because its tensors were on several devices."""
         seen = self.watch.observed.mixed
         return None if seen is None else diagnose(seen, context, self.error)
+
+    def mixed_by(self, call: Callable[[], Any]) -> Mixed | None:
+        """Makes the call, and returns what it mixes, if it does."""
+        try:
+            self.go(call)
+            return self.mixed(self.summarize()[1])
+        finally:
+            self.let_go()
 
     def let_go(self) -> None:
         """Drops the program's frames: they keep its tensors alive, and this object in a cycle."""

@@ -120,6 +120,8 @@ def _mixed(mixed: Mixed) -> str:
         if mixed.fix_at and mixed.fix_at.text:
             out.append(f"    - {mixed.fix_at.text}")
         out.append(f"    + {mixed.fixed_line}")
+    if mixed.tried:
+        out.append(f"    tried: {mixed.tried}")
     out.append(f"  torch said: {mixed.message}")
     return "\n".join(out)
 

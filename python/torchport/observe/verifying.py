@@ -103,6 +103,9 @@ class _Verification:
         self.evaluate = evaluate
         named = given.named(model.forward if call is None else _without_first(call))
         self.run = WatchedRun(model, named, loader=given.loader)
+        self.run.again = lambda model: WatchedRun(model, named, loader=given.loader).mixed_by(
+            lambda: self._run_with(model)
+        )
         self.eval_answer = checklist.evaluation_mode(model)
 
     def go(self, *, every_line: bool, check_finite: bool) -> None:
@@ -112,18 +115,23 @@ class _Verification:
             self.eval_answer = checklist.evaluation_mode(self.model)
         try:
             self.run.go(
-                self._call, every_line=every_line, check_finite=check_finite, explain_arrays=True
+                lambda: self._run_with(self.model),
+                every_line=every_line,
+                check_finite=check_finite,
+                explain_arrays=True,
             )
         finally:
             if self.evaluate:
                 for module, mode in modes.items():
                     module.training = mode
 
-    def _call(self) -> Any:
+    def _run_with(self, model: nn.Module) -> Any:
+        if self.evaluate:
+            model.eval()
         with torch.inference_mode() if self.evaluate else nullcontext():
             if self.call is None:
-                return self.model(*self.given.args, **self.given.kwargs)
-            return self.call(self.model, *self.given.args, **self.given.kwargs)
+                return model(*self.given.args, **self.given.kwargs)
+            return self.call(model, *self.given.args, **self.given.kwargs)
 
     def report(self, purpose: Any, fail_on: Severity, libraries: bool) -> Verification:
         run, seen = self.run, self.run.watch.observed

@@ -58,6 +58,25 @@ def one_thread_at_a_time(torch: ModuleType) -> Any:
     return torch.autograd.set_multithreading_enabled(False)
 
 
+def _own_parts(optimizer: Any) -> list[Any]:
+    """The parameters of an optimizer; of a distributed one, what this process has of it."""
+    parameters = [one for group in optimizer.param_groups for one in group["params"]]
+    return [getattr(one, "_local_tensor", one).detach() for one in parameters]
+
+
+def trace_steps(torch: ModuleType) -> None:
+    """Writes into the trace what each step of an optimizer made of its parameters: what the last
+    one made of them goes into no operator."""
+    from torch.optim.optimizer import (
+        register_optimizer_step_post_hook,
+        register_optimizer_step_pre_hook,
+    )
+
+    native = torch._ops.ops.torchport
+    register_optimizer_step_pre_hook(lambda one, *_: native.begin_traced_step(_own_parts(one)))
+    register_optimizer_step_post_hook(lambda one, *_: native.end_traced_step(_own_parts(one)))
+
+
 Result = dict[str, Any]
 # The function that writes a report, for each format. `torchport run` is without Python and reads the
 # names from report_formats.txt; a test compares the two.
@@ -135,7 +154,10 @@ def start(torch: ModuleType) -> None:
         if "numpy" in sys.modules:
             sys.modules["numpy"].random.seed(int(seed))
 
-    keep = one_thread_at_a_time(torch) if TRACE in os.environ else None
+    keep = None
+    if TRACE in os.environ:
+        keep = one_thread_at_a_time(torch)
+        trace_steps(torch)
 
     def end(_keep: Any = keep) -> None:
         lines = [NOWHERE, *native.source_lines()]

@@ -218,7 +218,9 @@ def _recorded(torch: ModuleType, modules: list[str]) -> dict[str, Any]:
         device["reserved"] = max(stats["reserved_bytes"]["all"]["peak"], device["most_reserved"])
         device["parts"] = outside.parts(torch, about, index)
     missing = json.loads(native.missing_values())
-    hangs_on, at_most = reads.hangs_on(missing)
+    hangs_on, at_most, at_least = reads.hangs_on(missing)
+    for device, bytes_before in zip(recorded["devices"], at_least, strict=False):
+        device["at_least"] = bytes_before
     return recorded | {
         "hangs_on": [*map(_short, hangs_on)],
         "at_most": [*map(_short, at_most)],

@@ -51,6 +51,32 @@ base::Result<void> copy_folder(const fs::path& from, const fs::path& to) {
   return {};
 }
 
+// When each file was last written; 0 for one that is not there.
+std::vector<std::int64_t> written_at(const fs::path& folder,
+                                     const std::vector<std::string>& names) {
+  std::vector<std::int64_t> times;
+  for (const std::string& name : names)
+    times.push_back(base::real_file_system().status((folder / name).string(), true).mtime_ns);
+  return times;
+}
+
+// Copies those files that were written since `before`.
+base::Result<void> keep_written(const fs::path& from, const fs::path& to,
+                                const std::vector<std::string>& names,
+                                const std::vector<std::int64_t>& before) {
+  const auto now = written_at(from, names);
+  std::error_code error;
+  fs::create_directories(to, error);
+  for (std::size_t i = 0; i < names.size() && !error; ++i) {
+    if (now[i] == before[i]) continue;
+    fs::create_directories((to / names[i]).parent_path(), error);
+    if (!error)
+      fs::copy_file(from / names[i], to / names[i], fs::copy_options::overwrite_existing, error);
+  }
+  if (error) return base::fail(base::ErrorCode::kIo, error.message(), from.string());
+  return {};
+}
+
 }  // namespace
 
 base::Result<Workplace> Workplace::make() {
@@ -73,6 +99,7 @@ base::Result<ProgramResult> Workplace::run(const ProgramRun& program, const std:
   const std::string errors = folder_.file(name + ".err");
   std::vector<std::string> words{program.python, script.filename().string()};
   words.insert(words.end(), program.arguments.begin(), program.arguments.end());
+  const auto before = written_at(result.ran_in, program.files);
   const auto started = std::chrono::steady_clock::now();
   const auto ended = base::run({.words = std::move(words),
                                 .environment = {{device::kVariable, program.devices},
@@ -89,9 +116,11 @@ base::Result<ProgramResult> Workplace::run(const ProgramRun& program, const std:
   const base::FileSystem& files = base::real_file_system();
   result.output = files.read(output).value_or(std::string());
   result.errors = files.read(errors).value_or(std::string());
-  result.folder = result.ran_in;
-  if (!program.in_place) {
-    result.folder = folder_.file(name);
+  result.folder = folder_.file(name);
+  if (program.in_place) {
+    const auto kept = keep_written(result.ran_in, result.folder, program.files, before);
+    if (!kept) return tl::unexpected<base::Error>(kept.error());
+  } else {
     std::error_code error;
     fs::rename(result.ran_in, result.folder, error);
     if (error) return base::fail(base::ErrorCode::kIo, error.message(), result.folder);

@@ -18,6 +18,9 @@ struct ProgramRun {
   std::vector<std::string> arguments;
   std::string devices;  // a device spec (device/spec.h); "none" hides CUDA
   std::string seed;
+  // Files of the folder that it writes, to be compared afterwards. In place, what it wrote is kept
+  // before another run writes them.
+  std::vector<std::string> files;
   bool in_place = false;  // run in the script's folder instead of a copy
 };
 
@@ -28,7 +31,7 @@ struct ProgramResult {
   std::string errors;  // standard error
   std::string trace;   // path of the trace, which does not exist if torch was never imported
   std::string ran_in;  // the folder that it saw, the same one for all runs in copies
-  std::string folder;  // where its files are now
+  std::string folder;  // where its files are now; in place, only what it wrote of `files`
 };
 
 // A temporary folder for runs.

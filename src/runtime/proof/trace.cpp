@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -67,6 +68,10 @@ Comparison compare_by(const Trace& a, const Trace& b, Same same) {
 
 double deviation_of(const TracedValue& a, const TracedValue& b) {
   if (a.checksum == b.checksum) return 0;
+  if (!std::isfinite(a.mean_abs) || !std::isfinite(b.mean_abs)) {
+    const bool alike = std::isnan(a.mean_abs) ? std::isnan(b.mean_abs) : a.mean_abs == b.mean_abs;
+    return alike ? 0 : std::numeric_limits<double>::infinity();
+  }
   const double scale = std::max({std::abs(a.mean_abs), std::abs(b.mean_abs), 1e-12});
   return std::max(std::abs(a.mean - b.mean), std::abs(a.mean_abs - b.mean_abs)) / scale;
 }
@@ -82,6 +87,10 @@ base::Result<Trace> Trace::read(const base::FileSystem& files, const std::string
   for (const std::string_view line : base::split(trace.texts_[0], '\n')) {
     if (line.empty()) continue;
     const auto parts = base::split(line, '\t');
+    if (parts[0] == "#device" && parts.size() == 2) {
+      trace.devices_.push_back(parts[1]);
+      continue;
+    }
     TracedCall call;
     call.name = parts[0];
     if (parts.size() < 3 || !number(parts[1], call.line))
@@ -92,9 +101,19 @@ base::Result<Trace> Trace::read(const base::FileSystem& files, const std::string
   return trace;
 }
 
+std::size_t Trace::operators() const {
+  return static_cast<std::size_t>(std::count_if(
+      calls_.begin(), calls_.end(), [](const TracedCall& call) { return call.name != kStep; }));
+}
+
+bool Trace::computed_on(std::string_view kind) const {
+  return base::one_of(devices_, kind);
+}
+
 double Trace::coarsest_tolerance() const {
   double coarsest = tolerance_of("Float[");
   for (const TracedCall& call : calls_) {
+    if (call.name == kStep) continue;
     for (const TracedValue& value : call.values)
       coarsest = std::max(coarsest, tolerance_of(value.shape));
   }
@@ -115,6 +134,7 @@ double tolerance_of(std::string_view shape) {
   if (type == "Float" || type == "ComplexFloat") return 3.5e-4;
   if (type == "Half" || type == "ComplexHalf") return 3.2e-2;
   if (type == "BFloat16") return 8.9e-2;
+  if (type == "Update") return 2e-2;
   return type.starts_with("Float8") ? 0.35 : 0;
 }
 

@@ -13,6 +13,10 @@
 
 namespace torchport::proof {
 
+// The name of what is no operator: the parameters after a step of an optimizer. Its last value is
+// how much the step changed them.
+inline constexpr std::string_view kStep = "torchport::step";
+
 // One result of an operator: "Float[2,3]:CHECKSUM:MEAN:MEAN_ABS".
 struct TracedValue {
   std::string_view shape;  // the type and the shape
@@ -42,6 +46,10 @@ class Trace {
                                                 const std::string& path);
 
   [[nodiscard]] const std::vector<TracedCall>& calls() const { return calls_; }
+  // How many of the calls are operators.
+  [[nodiscard]] std::size_t operators() const;
+  // Whether an operator had a result on this kind of device: "cuda", "cpu".
+  [[nodiscard]] bool computed_on(std::string_view kind) const;
   // The largest tolerance_of() among the types of its values; that of float if there are none.
   [[nodiscard]] double coarsest_tolerance() const;
   // "train.py:12", or a few words on why there is no line.
@@ -50,6 +58,7 @@ class Trace {
  private:
   std::vector<std::string> texts_;  // views stay valid: moving a vector does not move its strings
   std::vector<std::string_view> lines_;
+  std::vector<std::string_view> devices_;
   std::vector<TracedCall> calls_;
 };
 
@@ -63,12 +72,14 @@ struct Comparison {
 
 // Compares bit by bit. If one trace is shorter, they differ at its end.
 [[nodiscard]] Comparison compare(const Trace& a, const Trace& b);
-// The deviation of the means of two results, relative to the size of their numbers.
+// The deviation of the means of two results, relative to the size of their numbers; infinite if
+// only one of them has a NaN or an infinity.
 [[nodiscard]] double deviation_of(const TracedValue& a, const TracedValue& b);
 
 // The relative tolerance of a type: the square root of its machine epsilon. Errors accumulate over
 // a whole program, so the tolerance of a single operator would be too small. It is 0 for exact
-// types.
+// types, and for the update of a step, which is small beside its parameters, that of their
+// difference.
 [[nodiscard]] double tolerance_of(std::string_view shape);
 
 }  // namespace torchport::proof

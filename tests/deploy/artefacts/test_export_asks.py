@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.pool import ThreadPool
 
 import models
 import pytest
@@ -18,6 +19,7 @@ pytestmark = [pytest.mark.devices(None, timeout=600), pytest.mark.usefixtures("o
 
 POOL = ThreadPoolExecutor(1)
 POOL.submit(int).result()  # its thread is older than any export
+THREADS = ThreadPool(1)
 
 
 def export(model, to, path="out", **more):
@@ -97,6 +99,31 @@ def in_an_older_pool(x):
     return POOL.submit(lambda: bool((x.abs().amax() > 1e8).item())).result()
 
 
+def is_large(x):
+    return bool((x.abs().amax() > 1e8).item())
+
+
+def in_threads(x):
+    with ThreadPool(1) as pool:
+        return pool.map(is_large, [x])[0]
+
+
+def in_older_threads(x):
+    return THREADS.apply(is_large, (x,))
+
+
+def mapped_to_threads(x):
+    return THREADS.map(is_large, [x, x])[0] or THREADS.starmap(is_large, [(x,)])[0]
+
+
+def in_turn(x):
+    return next(iter(THREADS.imap(is_large, [x, x], 2)))
+
+
+def in_any_turn(x):
+    return any(THREADS.imap_unordered(is_large, [x]))
+
+
 def in_a_thread(x):
     found = []
     thread = threading.Thread(target=lambda: found.append(x.abs().amax().item() > 1e8))
@@ -118,7 +145,13 @@ class Elsewhere(models.Plain):
         return self.layers(-x if self.look(x) else x)
 
 
-@pytest.mark.parametrize("look", [in_a_pool, in_an_older_pool, in_a_thread])
+LOOKS = [
+    *(in_a_pool, in_an_older_pool, in_a_thread, in_threads, in_older_threads),
+    *(mapped_to_threads, in_turn, in_any_turn),
+]
+
+
+@pytest.mark.parametrize("look", LOOKS)
 def test_a_read_in_another_thread_is_a_read(look):
     with pytest.raises(ExportError, match="values of the inputs, in another thread") as caught:
         export(Elsewhere(look), "torchscript", fresh("threads"))
@@ -127,6 +160,7 @@ def test_a_read_in_another_thread_is_a_read(look):
     done = export(Elsewhere(look), "torchscript", allow_baked=True)
     assert any("in another thread" in text for text in done.contract["assumes"])
     assert threading.Thread.run.__module__ == "threading"
+    assert ThreadPool.apply_async.__code__.co_filename.endswith("pool.py")
 
 
 def test_a_text_that_another_thread_makes_is_named():

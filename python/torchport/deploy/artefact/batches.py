@@ -9,6 +9,7 @@ import torch
 
 from torchport.deploy.artefact.axes import Axes
 from torchport.deploy.artefact.sample import Sample
+from torchport.deploy.artefact.size_limits import Limits
 
 Change = Callable[[torch.Tensor, torch.Generator], torch.Tensor]
 
@@ -67,6 +68,56 @@ def parity_batches(
                 Batch(kind, _changed(axes.resized(sample, sizes), _other_values, chance))
             )
     return batches, too_large
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What trying further sizes may cost: seconds of one run of the sample, and of all further runs together."""
+
+    of_sample: float
+    whole: float = 60.0
+
+
+def limit_batches(
+    sample: Sample, axes: Axes, limits: Limits, tried: Sequence[Batch], budget: Budget
+) -> tuple[list[Batch], list[str]]:
+    """Sizes on both sides of each number that the model's code compares with. Where one would take too much, the axis
+    ends before it, and the second list says so."""
+    chance = torch.Generator().manual_seed(0)
+    here = axes.sizes(sample)
+    known = [axes.sizes(batch.sample) for batch in tried]
+    batches: list[Batch] = []
+    notes: list[str] = []
+    usual = max(_elements(sample, axes, here), 1)
+    left = budget.whole
+    for number in sorted(limits.numbers):
+        for name, axis in axes.axes.items():
+            for size in (number - 1, number, number + 1):
+                sizes = here | {name: size}
+                if not axis.holds(size) or sizes in known:
+                    continue
+                elements = _elements(sample, axes, sizes)
+                cost = 2 * budget.of_sample * max(elements / usual, 1)
+                if elements > _limit(sample) or cost > left:
+                    axis.maximum = max(size - 1, here[name])
+                    notes.append(
+                        f"axis {name} is at most {axis.maximum}: {limits.numbers[number]} compares with "
+                        f"{number}, and larger sizes take too much to be tried"
+                    )
+                    break
+                left -= cost
+                known.append(sizes)
+                other = _changed(axes.resized(sample, sizes), _other_values, chance)
+                batches.append(Batch(f"{name}={size}", other))
+    for name, axis in axes.axes.items() if limits.unknown else ():
+        most = max(sizes[name] for sizes in known)
+        if axis.maximum is None or axis.maximum > most:
+            axis.maximum = most
+            notes.append(
+                f"axis {name} is at most {most}, the largest size that was compared: "
+                f"{limits.unknown[0]} compares a size with what is not known"
+            )
+    return batches, notes
 
 
 def other_inputs(sample: Sample) -> Sample:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -18,7 +19,7 @@ from torchport.deploy.artefact import contract as contracts
 from torchport.deploy.artefact import formats, servers
 from torchport.deploy.artefact.attention import fast_path_differs, ordinary_attention
 from torchport.deploy.artefact.axes import Axes
-from torchport.deploy.artefact.batches import parity_batches
+from torchport.deploy.artefact.batches import Budget, limit_batches, parity_batches
 from torchport.deploy.artefact.bisect import first_difference
 from torchport.deploy.artefact.capture import capture
 from torchport.deploy.artefact.errors import ExportError, KeepsState, NotVerified
@@ -34,6 +35,7 @@ from torchport.deploy.artefact.questions import (
 )
 from torchport.deploy.artefact.rows import rows_are_independent
 from torchport.deploy.artefact.servers._server import Publication
+from torchport.deploy.artefact.size_limits import limits_of
 from torchport.deploy.artefact.staging import staged
 from torchport.deploy.artefact.stripping import structural_copy
 from torchport.deploy.artefact.tolerance import Tolerance
@@ -343,6 +345,16 @@ def _compared(
     tolerance = checks.tolerance or Tolerance.of(prepared.dtype)
     more = [prepared.inputs(inputs) for inputs in checks.inputs]
     batches, too_large = parity_batches(prepared.sample, subject.axes, more)
+    if subject.program is None and not options.script:
+        # A graph of torch.export has the sizes at which its model decides; a trace does not.
+        began = time.monotonic()
+        eager(prepared.module, prepared.sample)
+        limits = limits_of(prepared.module, prepared.sample)
+        further, notes = limit_batches(
+            prepared.sample, subject.axes, limits, batches, Budget(time.monotonic() - began)
+        )
+        batches += further
+        prepared.notes += notes
     run, runtime = format_.runner(subject, target)
     names = questions_of(format_.name, options.script)
     with watched_questions(names) as asked:

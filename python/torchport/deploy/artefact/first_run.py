@@ -44,6 +44,9 @@ def run_once(module: nn.Module, sample: Sample) -> FirstRun:
     """
     inputs = sample.copy()
     run = WatchedRun(module, dict(inputs.items()))
+    run.again = lambda model: WatchedRun(model, dict(inputs.items())).mixed_by(
+        lambda: sample.copy().call(model)
+    )
     peeks = Peeks()
 
     def call() -> Any:
@@ -55,8 +58,8 @@ def run_once(module: nn.Module, sample: Sample) -> FirstRun:
             run.go(call)
             if run.error is None:
                 return _finished(module, sample, inputs, run.output, state, peeks.found)
-        _, context = run.summarize()
-        mixed = run.mixed(context)
+        with torch.no_grad():
+            mixed = run.mixed(run.summarize()[1])
         assert mixed is not None  # go() raises every other error
         raise ExportError(_message(mixed)) from run.error
     except ExportError:
@@ -106,4 +109,6 @@ def _message(mixed: Mixed) -> str:
     if mixed.fixed_line:
         lines.append(f"    {mixed.fix_at}")
         lines.append(f"    + {mixed.fixed_line}")
+    if mixed.tried:
+        lines.append(f"    tried: {mixed.tried}")
     return "\n".join(lines)

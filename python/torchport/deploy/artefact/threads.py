@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import thread as pools
 from contextlib import contextmanager
+from functools import wraps
+from multiprocessing.pool import Pool, ThreadPool
 from typing import Any
 
 from torch.overrides import TorchFunctionMode
@@ -13,8 +15,8 @@ from torch.overrides import TorchFunctionMode
 
 @contextmanager
 def in_other_threads(mode: Callable[[], TorchFunctionMode]) -> Iterator[None]:
-    """Threads that start in the block, and calls that it gives to a ThreadPoolExecutor, run within a ``mode()`` of
-    their own.
+    """Threads that start in the block, and calls that it gives to a ThreadPoolExecutor or to a ThreadPool of
+    multiprocessing, run within a ``mode()`` of their own.
     """
     started = {id(thread) for thread in threading.enumerate()}
     work = pools._WorkItem
@@ -30,6 +32,19 @@ def in_other_threads(mode: Callable[[], TorchFunctionMode]) -> Iterator[None]:
         with mode():
             return run_work(self, *more)
 
+    def watched_call(function: Any) -> Any:
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if id(threading.current_thread()) not in started:
+                return function(*args, **kwargs)
+            with mode():
+                return function(*args, **kwargs)
+
+        return call
+
+    given = {name: getattr(Pool, name) for name in _OF_POOLS}
+    for name, method in given.items():
+        setattr(Pool, name, _with_function(method, watched_call))
     threading.Thread.run = watched_thread  # type: ignore[method-assign]
     work.run = watched_work  # type: ignore[method-assign]
     try:
@@ -37,3 +52,21 @@ def in_other_threads(mode: Callable[[], TorchFunctionMode]) -> Iterator[None]:
     finally:
         threading.Thread.run = run_thread  # type: ignore[method-assign]
         work.run = run_work  # type: ignore[method-assign]
+        for name, method in given.items():
+            setattr(Pool, name, method)
+
+
+# All other methods of a pool that take a function call one of these.
+_OF_POOLS = ("apply_async", "_map_async", "imap", "imap_unordered")
+
+
+def _with_function(method: Any, changed: Callable[[Any], Any]) -> Any:
+    """A method of pools that gives the changed function to the threads of one. Processes get it as it is."""
+
+    @wraps(method)
+    def give(self: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+        return method(
+            self, changed(func) if isinstance(self, ThreadPool) else func, *args, **kwargs
+        )
+
+    return give

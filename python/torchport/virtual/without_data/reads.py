@@ -8,6 +8,7 @@ read instead (`uses.py`).
 from __future__ import annotations
 
 import functools
+import json
 import math
 import sys
 from collections.abc import Callable
@@ -23,13 +24,44 @@ _PASSED = (
     "torch/optim/lr_scheduler.py",
 )
 # Operators whose results have as many elements as they can have in a plan: the figure is at most too high.
-_AT_MOST = ("index", "nonzero", "masked_select", "_unique2", "unique_consecutive", "_to_sparse")
-_SIZES = ("repeat_interleave",)
+_AT_MOST = (
+    *("index", "nonzero", "masked_select", "_unique2", "unique_consecutive", "_to_sparse"),
+    *("_to_sparse_csr", "_to_sparse_csc", "_to_sparse_bsr", "_to_sparse_bsc", "bincount"),
+)
+_SIZES = ("repeat_interleave", "count of numbers")
 _ANSWERS = ("equal", "_local_scalar_dense")
 
-_noted: dict[tuple[str, str, int], str] = {}  # how, file and line: the line of the program
+
+class _Noted:
+    """What is known of the reads of one line: the line of the program, and the memory at its reads."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self.peaks = _memory()[1]
+        self.last: list[tuple[list[int], list[int]]] = []
+
+    def again(self) -> None:
+        self.last = [*self.last[-2:], _memory()]
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether the memory was the same at its last three reads: further ones would change nothing."""
+        return len(self.last) == 3 and self.last[0] == self.last[1] == self.last[2]
+
+
+_noted: dict[tuple[str, str, int], _Noted] = {}  # by how it is read, file and line
+_native: Any = None
 _seen: set[str] = set()  # lines of the program whose reads came from Python
 _folders: tuple[str, ...] = ()
+
+
+def _memory() -> tuple[list[int], list[int]]:
+    """The bytes that are allocated of each device, and the most that were."""
+    stats = [
+        json.loads(_native.memory_stats(one))["allocated_bytes"]["all"]
+        for one in range(_native.device_count())
+    ]
+    return [one["current"] for one in stats], [one["peak"] for one in stats]
 
 
 def _place(frame: FrameType) -> str:
@@ -49,9 +81,10 @@ def _asking_frame() -> FrameType:
 def _note(how: str) -> None:
     """Notes the line that asks, which may be one of PyTorch, and the line of the program above it."""
     frame = _asking_frame()
-    place = (how, frame.f_code.co_filename, frame.f_lineno)
-    if place not in _noted:
-        _noted[place] = _place(frame)
+    key = (how, frame.f_code.co_filename, frame.f_lineno)
+    if key not in _noted:
+        _noted[key] = _Noted(_place(frame))
+    _noted[key].again()
 
 
 def _wrapped(value: Any) -> Any:
@@ -167,11 +200,11 @@ def _watch(torch: ModuleType, name: str, answer: Callable[[Any], Any]) -> None:
     modes = torch._C._len_torch_dispatch_stack
 
     @functools.wraps(own)
-    def read(self: Any) -> Any:
-        if type(self) not in plain or self.is_cpu or self.is_meta or modes() or not lacks([self]):
-            return own(self)
+    def read(self: Any, *others: Any, **named: Any) -> Any:
+        if type(self) not in plain or self.is_meta or modes() or not lacks([self]):
+            return own(self, *others, **named)
         _seen.add(_place(_asking_frame()))
-        return answer(own(self))
+        return answer(own(self, *others, **named))
 
     _leave_alone(torch, read)
     setattr(torch.Tensor, name, read)
@@ -197,8 +230,9 @@ def _noting(how: str) -> Callable[[Any], Any]:
 
 def install(torch: ModuleType, folders: list[str]) -> None:
     """`folders`: files whose names start with one of them are not the program's."""
-    global _folders
+    global _folders, _native
     _folders = tuple(folders)
+    _native = torch.ops.torchport
     _keep_in_math()
     _watch(torch, "item", _answer)
     _watch(torch, "tolist", _answer)
@@ -206,16 +240,28 @@ def install(torch: ModuleType, folders: list[str]) -> None:
     _watch(torch, "__float__", _noting("number"))
     _watch(torch, "__int__", _noting("number"))
     _watch(torch, "__index__", _noting("size"))
+    # What is an array is followed by the names of variables alone.
+    _watch(torch, "numpy", _noting("array"))
+    _watch(torch, "__array__", _noting("array"))
 
 
-def hangs_on(missing: list[dict[str, Any]]) -> tuple[list[str], list[str]]:
-    """The lines of the program that hang on values, and those whose results have the largest size. `missing`: the
-    reads by operator and line."""
-    lines = {
-        place: True
-        for (how, file, line), place in _noted.items()
-        if not file.endswith(_PASSED) and uses.matters(how, file, line)
-    }
+def _matters(how: str, file: str, line: int, noted: _Noted) -> bool:
+    if file.endswith(_PASSED):
+        return False
+    matters = uses.matters(how, file, line)
+    # Further rounds of a loop take the memory that the last ones took.
+    return not noted.is_steady if matters is uses.Matters.ENDS else matters is uses.Matters.YES
+
+
+def hangs_on(missing: list[dict[str, Any]]) -> tuple[list[str], list[str], list[int]]:
+    """The lines of the program that hang on values, those whose results have the largest size, and the most bytes
+    that each device had before the first of all. `missing`: the reads by operator and line."""
+    lines: dict[str, bool] = {}
+    peaks: list[list[int]] = []
+    for (how, file, line), noted in _noted.items():
+        if _matters(how, file, line, noted):
+            lines[noted.place] = True
+            peaks.append(noted.peaks)
     at_most = {}
     for one in missing:
         name = one["operator"].removeprefix("aten::")
@@ -226,10 +272,13 @@ def hangs_on(missing: list[dict[str, Any]]) -> tuple[list[str], list[str]]:
             at_most[place] = True
         elif name in _SIZES or (place not in _seen and name in _ANSWERS and _matters_there(place)):
             lines[place] = True
-    return list(lines), list(at_most)
+        else:
+            continue
+        peaks.append(one["peaks"])
+    return list(lines), list(at_most), [min(of_one) for of_one in zip(*peaks, strict=False)]
 
 
 def _matters_there(place: str) -> bool:
     """Whether a read matters that PyTorch's C++ made: torch.equal(), an index."""
     file, _, line = place.rpartition(":")
-    return uses.matters("condition", file, int(line))
+    return uses.matters("condition", file, int(line)) is not uses.Matters.NO

@@ -8,38 +8,41 @@ taken as a use that matters.
 from __future__ import annotations
 
 import ast
+import enum
 import functools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-_TOLD = {
-    *("print", "warn", "info", "debug", "warning", "error", "critical", "exception", "write"),
-    *("log", "log_dict", "log_metrics", "add_scalar", "add_scalars", "set_postfix"),
-    *("set_description", "set_postfix_str", "set_description_str", "format", "str", "repr"),
-    *("exit", "_exit", "abort", "dump", "dumps", "isinstance", "flush"),
-}
-_PASSED_ON = {
-    *("int", "float", "bool", "complex", "round", "abs", "sum", "min", "max", "len", "sorted"),
-    *("list", "tuple", "dict", "set", "zip", "enumerate", "reversed", "iter", "next", "pow"),
-    *("mean", "median", "std", "var", "sqrt", "exp", "log2", "log10", "log1p", "fmean", "array"),
-    *("asarray", "isnan", "isfinite", "isinf", "Counter", "any", "all", "divmod", "argmax"),
-    *("average", "nanmean", "percentile", "cumsum", "ceil", "floor", "min", "max", "item"),
-}
-_KEPT = {"append", "extend", "update", "add", "insert", "setdefault", "appendleft", "put"}
+from torchport.virtual.without_data.known_calls import (
+    KEPT,
+    MAKERS,
+    SIZED,
+    called,
+    is_passed_on,
+    is_told,
+    may_stop,
+    saves,
+)
+
 _READS = {"int", "float", "bool", "item", "tolist", "any", "all", "max", "min", "sorted", "round"}
 _DECIDES = (ast.Compare, ast.BoolOp, ast.IfExp)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+# What an array is whatever its values are.
+_OF_SHAPE = {"shape", "ndim", "dtype", "device", "nbytes"}
+_MAKE_ARRAYS = {"numpy", "array", "asarray", "__array__"}
 _BLOCKS = {"body", "orelse", "finalbody", "handlers", "cases"}
+
+
+class Matters(enum.Enum):
+    """Whether a number may decide what the program does."""
+
+    NO = enum.auto()
+    ENDS = enum.auto()  # no more than when a loop ends
+    YES = enum.auto()
 
 
 class _MattersError(Exception):
     """The number may decide what the program does."""
-
-
-def _called(call: ast.Call) -> str:
-    if isinstance(call.func, ast.Attribute):
-        return call.func.attr
-    return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
 def _header(statement: ast.AST) -> Iterator[ast.AST]:
@@ -68,21 +71,20 @@ def _only_tells(statements: Iterable[ast.stmt]) -> bool:
             continue
         if not (isinstance(one, ast.Expr) and isinstance(one.value, (ast.Call, ast.Constant))):
             return False
-        if isinstance(one.value, ast.Call) and _called(one.value) not in _TOLD:
+        if isinstance(one.value, ast.Call) and not (is_told(one.value) or saves(one.value)):
             return False
     return True
 
 
-def _saves(statement: ast.stmt) -> bool:
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    return isinstance(call, ast.Call) and ast.unparse(call.func) == "torch.save"
-
-
 class _Flow:
-    """Where a number goes from one statement, by names."""
+    """Where a number goes from one statement, by names. An array goes on through functions that are not known: what
+    decides is a number of it."""
 
-    def __init__(self, tree: ast.Module, start: ast.stmt) -> None:
+    def __init__(self, tree: ast.Module, start: ast.stmt, is_array: bool) -> None:
         self.names: set[str] = set()
+        self.is_array = is_array
+        self.is_cut = False  # the array's size hangs on its values
+        self.ends = False  # it decides when a loop ends
         self.start = start
         self.found = False  # what reads the number is in the first statement
         self.statements = [one for one in ast.walk(tree) if isinstance(one, ast.stmt)]
@@ -91,9 +93,23 @@ class _Flow:
             for one in self.statements
             if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))
         }
+        self.counters = {
+            name.id
+            for one in self.statements
+            if isinstance(one, ast.For) and isinstance(one.iter, ast.Call)
+            for name in self.counted(one.target, called(one.iter))
+        }
         self.owners = {
             id(inner): one.name for one in self.functions.values() for inner in ast.walk(one)
         }
+
+    @staticmethod
+    def counted(target: ast.AST, by: str) -> list[ast.Name]:
+        if by == "enumerate" and isinstance(target, ast.Tuple):
+            target = target.elts[0]
+        elif by not in ("range", "trange"):
+            return []
+        return [target] if isinstance(target, ast.Name) else []
 
     def follow(self) -> None:
         before = -1
@@ -119,12 +135,14 @@ class _Flow:
             self.under(statement)
         elif isinstance(statement, ast.Return):
             self.returns(statement)
+        elif isinstance(statement, (ast.With, ast.AsyncWith)) and self.is_array:
+            self.taint([one.optional_vars for one in statement.items if one.optional_vars])
         elif not isinstance(statement, (ast.Expr, ast.Delete)):
             raise _MattersError
 
     def under(self, condition: ast.If) -> None:
-        """What a branch may do: tell, save tensors to a file, and set variables to constants or to what was compared,
-        which are one number each. Where these variables go is followed."""
+        """What a branch may do: tell, save tensors to a file, end a loop, and set variables to one number each:
+        constants, counters of loops, what was compared. Where these variables go is followed."""
         compared = {
             ast.dump(one)
             for node in ast.walk(condition.test)
@@ -135,11 +153,29 @@ class _Flow:
             if isinstance(one, ast.If):
                 self.under(one)
             elif isinstance(one, (ast.Assign, ast.AugAssign)):
-                if not isinstance(one.value, ast.Constant) and ast.dump(one.value) not in compared:
+                if not self.is_number(one.value, compared):
                     raise _MattersError
                 self.taint(one.targets if isinstance(one, ast.Assign) else [one.target])
-            elif not (_only_tells([one]) or _saves(one)):
+            elif isinstance(one, ast.Break):
+                self.ends = True
+            elif isinstance(one, ast.Return) and self.is_number(one.value, compared):
+                self.returns(one)
+            elif not _only_tells([one]):
                 raise _MattersError
+
+    def is_number(self, value: ast.AST | None, compared: set[str]) -> bool:
+        """Whether a value is a number or a text, or some in a list."""
+        if isinstance(value, (ast.Constant, ast.JoinedStr)):
+            return True
+        if isinstance(value, (ast.Tuple, ast.List)):
+            return all(self.is_number(one, compared) for one in value.elts)
+        if isinstance(value, ast.BinOp):
+            return self.is_number(value.left, compared) and self.is_number(value.right, compared)
+        if isinstance(value, ast.UnaryOp):
+            return self.is_number(value.operand, compared)
+        if isinstance(value, ast.Name) and value.id in self.counters:
+            return True
+        return value is not None and ast.dump(value) in compared
 
     def returns(self, statement: ast.Return) -> None:
         name = self.owners.get(id(statement), "")
@@ -148,9 +184,11 @@ class _Flow:
             for one in self.statements
             for part in _header(one)
             for node in ast.walk(part)
-            if isinstance(node, ast.Call) and _called(node) == name
+            if isinstance(node, ast.Call) and called(node) == name
         ]
         if not name or not calls:  # another file may use it
+            if self.is_array:
+                return
             raise _MattersError
         self.names.add(name)
 
@@ -173,14 +211,19 @@ class _Flow:
             return self.of_call(node, first)
         parts = [self.has(part, first) for part in ast.iter_child_nodes(node)]
         if isinstance(node, ast.Attribute):
+            if node.attr in _OF_SHAPE and not self.is_cut:
+                return False
             return node.attr in self.names or any(parts)
         if isinstance(node, _DECIDES) or (
             isinstance(node, _COMPREHENSIONS) and any(one.ifs for one in node.generators)
         ):
             return self.of_decision(node, first, parts)
         if isinstance(node, ast.Subscript) and self.has(node.slice, first):
-            raise _MattersError
-        if isinstance(node, (ast.Yield, ast.YieldFrom, ast.Lambda)) and any(parts):
+            if not self.is_array:
+                raise _MattersError
+            self.is_cut = True
+        leaves = isinstance(node, (ast.Yield, ast.YieldFrom, ast.Lambda)) and any(parts)
+        if leaves and not self.is_array:
             raise _MattersError
         if isinstance(node, ast.BinOp) and any(parts):
             return self.of_arithmetic(node)
@@ -194,10 +237,10 @@ class _Flow:
         if not (first or any(parts)):
             return False
         self.found = True
+        if isinstance(node, ast.Compare) or self.is_array:
+            return True
         calls = [one for one in ast.walk(node) if isinstance(one, ast.Call)]
-        if not isinstance(node, ast.Compare) and any(
-            _called(one) not in _TOLD | _PASSED_ON | _READS for one in calls
-        ):
+        if any(not (is_told(one) or is_passed_on(one) or called(one) in _READS) for one in calls):
             raise _MattersError
         return True
 
@@ -211,27 +254,44 @@ class _Flow:
         return not (isinstance(node.op, ast.Mod) and text)
 
     def of_call(self, call: ast.Call, first: bool) -> bool:
-        name = _called(call)
+        name = called(call)
         own = self.has(call.func, first)
         values = [*call.args, *(one.value for one in call.keywords)]
         given = [self.has(one, first) for one in values]
-        if name in _TOLD:
+        if is_told(call):
             self.found = True
             return False
-        if first and name in _READS:
+        if first and name in (_MAKE_ARRAYS if self.is_array else _READS):
             self.found = True
             return True
-        if name in _KEPT and isinstance(call.func, ast.Attribute):
+        if name == "len":
+            return self.is_cut and any(given)
+        if name in KEPT and isinstance(call.func, ast.Attribute):
             if any(given):
                 self.taint([call.func.value])
             return own
-        if any(given) and name not in _PASSED_ON and name not in self.names:
-            if name not in self.functions or isinstance(call.func, ast.Attribute):
-                raise _MattersError
-            taken = self.functions[name].args
-            self.names.update(one.arg for one in [*taken.args, *taken.kwonlyargs])
-            return False
+        if any(given) and not is_passed_on(call) and name not in self.names:
+            return self.of_unknown(call, name)
+        if self.is_array and self.is_cut and name in MAKERS and (own or any(given)):
+            raise _MattersError
         return own or any(given)
+
+    def of_unknown(self, call: ast.Call, name: str) -> bool:
+        """Of a function that is given the number, and whose name says nothing."""
+        if asked := may_stop(call):
+            self.names.add(asked)
+            return True
+        if self.is_array and (name in SIZED or (self.is_cut and name in MAKERS)):
+            raise _MattersError
+        if name not in self.functions or (
+            isinstance(call.func, ast.Attribute) and not self.is_array
+        ):
+            if not self.is_array:
+                raise _MattersError
+            return True
+        taken = self.functions[name].args
+        self.names.update(one.arg for one in [*taken.args, *taken.kwonlyargs] if one.arg != "self")
+        return False
 
 
 @functools.cache
@@ -242,12 +302,12 @@ def _tree(file: str) -> ast.Module | None:
         return None
 
 
-def matters(how: str, file: str, line: int) -> bool:
+def matters(how: str, file: str, line: int) -> Matters:
     """Whether a number that a line reads may decide what the program does. `how` it is read: for a "condition", as a
-    "number", as a "size"."""
+    "number", as a "size", many of them as an "array"."""
     tree = _tree(file)
     if tree is None or how == "size":
-        return True
+        return Matters.YES
     around = [
         one
         for one in ast.walk(tree)
@@ -256,16 +316,19 @@ def matters(how: str, file: str, line: int) -> bool:
     innermost = max((one.lineno for one in around), default=0)
     starts = [one for one in around if one.lineno == innermost]
     answers = [_goes_on(how, tree, one) for one in starts]
-    return True in answers or False not in answers
+    for worst in (Matters.YES, Matters.ENDS, Matters.NO):
+        if worst in answers:
+            return worst
+    return Matters.YES
 
 
-def _goes_on(how: str, tree: ast.Module, start: ast.stmt) -> bool | None:
+def _goes_on(how: str, tree: ast.Module, start: ast.stmt) -> Matters | None:
     """Whether what a statement reads may decide; none if it is not known to read anything."""
     if isinstance(start, (ast.Assert, ast.Raise)):
-        return False
+        return Matters.NO
     if how == "condition" and isinstance(start, (ast.While, ast.For)):
-        return True
-    flow = _Flow(tree, start)
+        return Matters.YES
+    flow = _Flow(tree, start, how == "array")
     try:
         if how == "condition" and isinstance(start, ast.If):
             flow.under(start)
@@ -276,5 +339,7 @@ def _goes_on(how: str, tree: ast.Module, start: ast.stmt) -> bool | None:
             flow.returns(start)
         flow.follow()
     except (_MattersError, RecursionError):
-        return True
-    return False if flow.found else None
+        return Matters.YES
+    if flow.ends:
+        return Matters.ENDS
+    return Matters.NO if flow.found else None

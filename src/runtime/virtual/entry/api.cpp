@@ -213,6 +213,8 @@ TORCH_LIBRARY(torchport, library) {
   library.def("watch_this_thread() -> ()", &watch_this_thread);
   library.def("watched() -> str", &watched);
   library.def("flush_trace() -> ()", &flush_trace);
+  library.def("begin_traced_step(Tensor[] parameters) -> ()", &begin_traced_step);
+  library.def("end_traced_step(Tensor[] parameters) -> ()", &end_traced_step);
   library.def("device_count() -> int", &device_count);
   library.def("show_devices(int count) -> ()", &show);
   library.def("get_device() -> int", &get_device);

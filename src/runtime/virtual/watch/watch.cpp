@@ -44,4 +44,12 @@ void flush_trace() {
   if (const auto trace = TraceWriter::of_environment()) trace->flush();
 }
 
+void begin_traced_step(const std::vector<at::Tensor>& parameters) {
+  if (const auto trace = TraceWriter::of_environment()) trace->begin_step(parameters);
+}
+
+void end_traced_step(const std::vector<at::Tensor>& parameters) {
+  if (const auto trace = TraceWriter::of_environment()) trace->end_step(parameters);
+}
+
 }  // namespace torchport::vdev

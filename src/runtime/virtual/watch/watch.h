@@ -7,6 +7,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
 
 namespace torchport::vdev {
 
@@ -17,5 +20,8 @@ void watch_this_thread();
 [[nodiscard]] std::string watched();
 // Writes what the trace has buffered to its file.
 void flush_trace();
+// A step of an optimizer begins or ends, with these parameters (TraceWriter::begin_step()).
+void begin_traced_step(const std::vector<at::Tensor>& parameters);
+void end_traced_step(const std::vector<at::Tensor>& parameters);
 
 }  // namespace torchport::vdev

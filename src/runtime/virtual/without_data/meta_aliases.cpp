@@ -14,6 +14,7 @@
 #include "runtime/virtual/core/storage.h"
 #include "runtime/virtual/core/storage_blocks.h"
 #include "runtime/virtual/core/streams.h"
+#include "runtime/virtual/without_data/host_copies.h"
 
 namespace torchport::vdev {
 
@@ -134,11 +135,14 @@ bool lacks_data(const Tensor& tensor) {
 
 bool is_made_up(const Tensor& tensor) {
   const StorageBlock* block = block_behind(tensor);
-  return block != nullptr && block->made_up;
+  return block != nullptr ? block->made_up : is_absent_on_host(tensor);
 }
 
 void mark_made_up(const Tensor& tensor) {
-  if (StorageBlock* block = block_behind(tensor)) block->made_up = true;
+  if (StorageBlock* block = block_behind(tensor))
+    block->made_up = true;
+  else
+    mark_absent_on_host(tensor);
 }
 
 bool lack_data(std::initializer_list<Tensor> tensors) {

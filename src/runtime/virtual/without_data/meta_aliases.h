@@ -55,7 +55,7 @@ class MetaAliases {
 [[nodiscard]] bool lacks_data(const at::Tensor& tensor);
 // Whether its values stand for some that are not there.
 [[nodiscard]] bool is_made_up(const at::Tensor& tensor);
-// Says so of a tensor of a virtual device.
+// Says so of a tensor of a virtual device, or of the host.
 void mark_made_up(const at::Tensor& tensor);
 
 // Whether one of them, if it is defined, lacks its values.

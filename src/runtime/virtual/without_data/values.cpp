@@ -139,6 +139,21 @@ bool each_once(Stack* stack, std::size_t first) {
                        {IValue(made_up_zeros({count}, repeats, repeats.scalar_type()))});
 }
 
+// bincount(self, weights, minlength): the numbers are assumed to be below `minlength`. Without one
+// there may be any count.
+bool counts_of_numbers(Stack* stack, std::size_t first) {
+  const Tensor self = (*stack)[first].toTensor();
+  const Tensor weights = (*stack)[first + 1].isTensor() ? (*stack)[first + 1].toTensor() : Tensor();
+  const std::int64_t least = (*stack)[first + 2].toInt();
+  if (self.dim() != 1 || !at::isIntegralType(self.scalar_type(), /*includeBool=*/false))
+    return false;
+  if (least == 0) note_read({"count of numbers", ""});
+  at::ScalarType type = at::kLong;
+  if (weights.defined()) type = weights.scalar_type() == at::kFloat ? at::kFloat : at::kDouble;
+  return leave_results(stack, first,
+                       {IValue(made_up_zeros({std::max<std::int64_t>(least, 1)}, self, type))});
+}
+
 // A sparse tensor of all elements of `self`.
 Tensor with_all_elements(const Tensor& self, std::int64_t sparse_dim) {
   const auto sizes = self.sizes();
@@ -242,6 +257,7 @@ const std::unordered_map<std::string_view, ValueRule>& rules() {
       {"aten::unique_consecutive", {.reads = true, .instead = &all_apart, .is_size = true}},
       {"aten::index.Tensor", {false, &index_by_numbers}},
       {"aten::copy_", {false, &copy}},
+      {"aten::bincount", {.reads = true, .instead = &counts_of_numbers, .is_size = true}},
       {"aten::_cudnn_rnn", {.by_kernel = true}},
       {"aten::_cudnn_rnn_backward", {.by_kernel = true}},
       {"aten::_cudnn_rnn_flatten_weight", {.by_kernel = true}},
@@ -262,23 +278,39 @@ class Questions {
   void add(std::string_view kind, std::string operation) {
     std::string place = source_place();
     const std::scoped_lock lock(mutex_);
-    ++counts_[{std::string(kind), std::move(operation), std::move(place)}];
+    Row& row = rows_[{std::string(kind), std::move(operation), std::move(place)}];
+    if (row.count++ == 0) row.peaks = peaks_now();
   }
 
   [[nodiscard]] std::string json() const {
     const std::scoped_lock lock(mutex_);
     nlohmann::json rows = nlohmann::json::array();
-    for (const auto& [key, count] : counts_)
+    for (const auto& [key, row] : rows_)
       rows.push_back({{"kind", std::get<0>(key)},
                       {"operator", std::get<1>(key)},
                       {"line", std::get<2>(key)},
-                      {"count", count}});
+                      {"count", row.count},
+                      {"peaks", row.peaks}});
     return rows.dump();
   }
 
  private:
+  struct Row {
+    std::int64_t count = 0;
+    std::vector<std::int64_t> peaks;  // of each device's allocated bytes, before the first of them
+  };
+
+  static std::vector<std::int64_t> peaks_now() {
+    std::vector<std::int64_t> peaks;
+    if (!Runtime::get().are_made()) return peaks;
+    for (c10::DeviceIndex i = 0; i < Runtime::get().count(); ++i)
+      peaks.push_back(
+          Runtime::get().memory(i).stats().allocated_bytes.of[device::PoolStat::kAll].peak);
+    return peaks;
+  }
+
   mutable std::mutex mutex_;
-  std::map<std::tuple<std::string, std::string, std::string>, std::int64_t> counts_;
+  std::map<std::tuple<std::string, std::string, std::string>, Row> rows_;
 };
 
 std::string questions() {

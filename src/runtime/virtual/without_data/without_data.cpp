@@ -25,6 +25,7 @@
 #include "runtime/virtual/core/with_tensors.h"
 #include "runtime/virtual/operators/workspaces.h"
 #include "runtime/virtual/planning/work_record.h"
+#include "runtime/virtual/without_data/host_copies.h"
 #include "runtime/virtual/without_data/meta_aliases.h"
 #include "runtime/virtual/without_data/meta_results.h"
 #include "runtime/virtual/without_data/other_layouts.h"
@@ -337,7 +338,9 @@ bool needs_no_values(const c10::OperatorHandle& op) {
 
 void cover(const c10::OperatorHandle& op) {
   const DispatchKey key = Runtime::get().kind().dense;
-  if (!op.hasKernelForDispatchKey(key) || needs_no_values(op)) return;
+  if (needs_no_values(op)) return;
+  if (op.operator_name().name.starts_with("aten::")) cover_host_kernel(op);
+  if (!op.hasKernelForDispatchKey(key)) return;
   put(op, key,
       c10::KernelFunction::makeFromBoxedFunctor<WithoutDataKernel>(
           std::make_unique<WithoutDataKernel>(op, op.getComputedKernelForDispatchKey(key))));
