@@ -61,6 +61,25 @@ void announce(const char* who, const std::string& devices, const ProvedRun& subj
              subject.result.status, subject.result.seconds);
 }
 
+// What the runs elsewhere show together, and whether that is enough. A device that the port does
+// not use is a gap only for a user who asked for it.
+std::pair<std::string, bool> verdict_elsewhere(const ProveOptions& options,
+                                               const std::vector<Elsewhere>& runs) {
+  const auto any = [&](Elsewhere word) {
+    return std::find(runs.begin(), runs.end(), word) != runs.end();
+  };
+  if (any(Elsewhere::kDifferent)) return {"NOT the same results elsewhere", false};
+  const bool gap = any(Elsewhere::kUnused) && (options.elsewhere_asked || !any(Elsewhere::kSame));
+  if (any(Elsewhere::kUnknown) || gap) return {"the results elsewhere are not known", false};
+  if (runs.empty()) return {"compared nowhere else", true};
+  std::string unused;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    if (runs[i] == Elsewhere::kUnused)
+      unused += (unused.empty() ? "" : ", ") + place_name(options.elsewhere[i]);
+  if (unused.empty()) return {"same results elsewhere", true};
+  return {fmt::format("same results elsewhere, but it does not use {}", unused), true};
+}
+
 int prove(const ProveOptions& options) {
   for (const std::string& script : {options.original, options.fixed}) {
     if (!std::filesystem::is_regular_file(script))
@@ -107,18 +126,8 @@ int prove(const ProveOptions& options) {
     elsewhere.push_back(compare_elsewhere(options, alone ? *alone : *original, *other, devices));
   }
   fmt::print("\nall runs drew the CPU's random numbers, from seed {}\n", options.seed);
-  const auto any = [&](Elsewhere word) {
-    return std::find(elsewhere.begin(), elsewhere.end(), word) != elsewhere.end();
-  };
-  std::string_view words = "same results elsewhere";
-  if (any(Elsewhere::kDifferent))
-    words = "NOT the same results elsewhere";
-  else if (any(Elsewhere::kUnknown))
-    words = "the results elsewhere are not known";
-  else if (elsewhere.empty())
-    words = "compared nowhere else";
+  const auto [words, everywhere] = verdict_elsewhere(options, elsewhere);
   fmt::print("\n{}, {}\n", same ? "same program" : "NOT the same program", words);
-  const bool everywhere = !any(Elsewhere::kDifferent) && !any(Elsewhere::kUnknown);
   return same && everywhere ? kClean : kFindings;
 }
 
@@ -135,11 +144,9 @@ void attach(CLI::App& app) {
   sub->add_option("--devices", options->devices,
                   "Devices that both run on for the comparison (default: cuda:1)")
       ->type_name("KIND:N");
-  sub->add_option("--elsewhere", options->elsewhere,
-                  "Other devices that the port runs on (default: none,mps)")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("LIST");
+  auto* elsewhere = sub->add_option("--elsewhere", options->elsewhere,
+                                    "Other devices that the port runs on (default: none,mps)");
+  elsewhere->delimiter(',')->allow_extra_args(false)->type_name("LIST");
   sub->add_option("--files", options->files, "Files that both write and that must be equal")
       ->allow_extra_args(false)
       ->type_name("FILE");
@@ -158,7 +165,10 @@ void attach(CLI::App& app) {
       "Arguments of the scripts come after `--`. All runs draw the CPU's random numbers.\n"
       "Exit codes: 0 the same program on CUDA and the same results elsewhere; 1 not the same, or "
       "not known.");
-  sub->callback([options] { set_exit_code(prove(*options)); });
+  sub->callback([options, elsewhere] {
+    options->elsewhere_asked = elsewhere->count() > 0;
+    set_exit_code(prove(*options));
+  });
 }
 
 const CommandRegistration kRegistered{{.order = 6, .attach = &attach, .takes_rest = "prove"}};

@@ -151,8 +151,7 @@ Elsewhere compare_files(const ProveOptions& options, const ProvedRun& a, const P
 }
 
 Elsewhere worse(Elsewhere a, Elsewhere b) {
-  if (a == Elsewhere::kDifferent || b == Elsewhere::kDifferent) return Elsewhere::kDifferent;
-  return a == Elsewhere::kSame ? b : a;
+  return std::max(a, b);
 }
 
 // Operators and what was printed.
@@ -229,7 +228,7 @@ Elsewhere compare_elsewhere(const ProveOptions& options, const ProvedRun& a, con
   if (a.trace && b.trace)
     tolerance = std::max(a.trace->coarsest_tolerance(), b.trace->coarsest_tolerance());
   answer = worse(answer, compare_files(options, a, b, tolerance));
-  return uses_devices(b, devices) ? answer : worse(answer, Elsewhere::kUnknown);
+  return uses_devices(b, devices) ? answer : worse(answer, Elsewhere::kUnused);
 }
 
 }  // namespace torchport::cli::prove_command

@@ -22,6 +22,7 @@ struct ProveOptions {
   std::string seed = "0";
   std::vector<std::string> files;
   std::vector<std::string> elsewhere = {"none", "mps"};
+  bool elsewhere_asked = false;  // the user named them
   std::string lines;
   bool in_place = false;
 };
@@ -70,7 +71,8 @@ void print_last_error(const ProvedRun& subject);
                                 const ProvedRun& b);
 
 // What a comparison of runs on two devices says.
-enum class Elsewhere : std::uint8_t { kSame, kDifferent, kUnknown };
+// kUnused: the results agree, but nothing was computed on the device.
+enum class Elsewhere : std::uint8_t { kSame, kUnused, kUnknown, kDifferent };
 
 // Compares the runs on another device: results within the tolerance of their types or, where they
 // part, the same output; and the files of --files. `devices` is where `b` ran.

@@ -149,3 +149,10 @@ def test_a_file_that_cannot_be_compared_is_not_called_the_same(prove) -> None:
     assert run.returncode == 1
     assert "m.bin cannot be compared" in run.stdout
     assert run.stdout.endswith("\nsame program, the results elsewhere are not known\n")
+
+
+def test_a_device_that_nobody_asked_for_and_the_port_does_not_use_is_named(prove) -> None:
+    cpu = 'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")'
+    run = prove(program(CUDA), program(cpu))
+    assert run.returncode == 0, run.stdout
+    assert run.stdout.endswith("same results elsewhere, but it does not use virtual mps\n")
