@@ -18,9 +18,9 @@ constexpr int kFirstDebian = 13;
 std::string install_level_zero(const Facts& facts) {
   const bool image = in_container(facts);
   const std::string_view root = image ? "" : "sudo ";
-  const std::string apt = image ? "in the image: RUN apt-get update && apt-get install -y libze1 "
-                                  "libze-intel-gpu1"
-                                : "sudo apt install libze1 libze-intel-gpu1";
+  std::string apt = image ? "in the image: RUN apt-get update && apt-get install -y libze1 "
+                            "libze-intel-gpu1"
+                          : "sudo apt install libze1 libze-intel-gpu1";
   switch (distribution_of(facts)) {
     case Distribution::kUbuntu:
       return fmt::format("{} (if apt does not find the second: {})", apt, kGuide);

@@ -62,8 +62,8 @@ class Unset {
  private:
   Known either(Node node, int depth) {
     const bool is_or = node.child(Field::kOperator).text() == "or";
-    const Known left = value(node.child(Field::kLeft), depth + 1);
-    const Known right = value(node.child(Field::kRight), depth + 1);
+    Known left = value(node.child(Field::kLeft), depth + 1);
+    Known right = value(node.child(Field::kRight), depth + 1);
     if (left && is_true(*left) == is_or) return left;
     if (left) return right;
     return right && is_true(*right) == is_or ? right : std::nullopt;
