@@ -54,6 +54,33 @@ PROGRAMS: dict[str, dict[str, str]] = {
     "a buffer for the result": {
         "main.py": "import torch\n\nbuffer = torch.empty(2)\nx = torch.ones(2, out=buffer).cuda()\nprint(x.device, buffer.tolist())\n",
     },
+    "a storage, whose to() takes keywords": {
+        "main.py": "import torch\n\ns = torch.arange(3.0).untyped_storage().cuda()\nt = torch.ones(2).storage()\nprint(s.device, t.cuda().device)\n",
+    },
+    "an object that answers to cuda alone": {
+        "main.py": "import torch\n\n\nclass Box:\n    def __init__(self, tensor):\n        self.tensor = tensor\n\n    def __getattr__(self, name):\n        if name == 'cuda':\n            return lambda: Box(self.tensor.cuda())\n        raise AttributeError(name)\n\n\nprint(Box(torch.ones(2)).cuda().tensor.device)\n",
+    },
+    "an object that answers to a list": {
+        "main.py": "import torch\nfrom box import wrap\n\nprint(wrap(torch.ones(2)).cuda().device)\n",
+        "box.py": "import torch\n\nPASSED = {'cuda', 'device'}\n\n\nclass Box:\n    def __init__(self, tensor):\n        self.tensor = tensor\n\n    def __getattr__(self, name):\n        if name in PASSED:\n            return getattr(self.tensor, name)\n        raise AttributeError(name)\n\n\ndef wrap(tensor):\n    return Box(tensor)\n",
+    },
+    "a name that a star brings": {
+        "main.py": "DEVICE = 'sensor-7'\nfrom lib import *\n\nprint(DEVICE, grid(3).tolist())\n",
+        "lib.py": "import torch\n\n\ndef grid(n):\n    return torch.arange(n).cuda()\n",
+    },
+    "a name that a package's star brings": {
+        "main.py": "import kit\n\nprint(kit.DEVICE, kit.ones(2).device)\n",
+        "kit/__init__.py": "from .common import *\nfrom .data import *\n",
+        "kit/common.py": "DEVICE = 1\n",
+        "kit/data.py": "import torch\n\n\ndef ones(n):\n    return torch.ones(n).cuda()\n",
+    },
+    "a device without an index that is looked at": {
+        "main.py": "import torch\n\ndevice = torch.device('cuda:0')\n\n\ndef main():\n    x = torch.ones(2, device=device)\n    print(x.device, torch.device('cuda').index, repr(torch.device('cuda')))\n\n\nmain()\n",
+    },
+    "a tensor type beside another default": {
+        "main.py": "import conf\nimport torch\n\ntotal = torch.cuda.FloatTensor(3).zero_()\nprint(total.dtype, (total + 1 / 3).tolist())\n",
+        "conf.py": "import torch\n\ntorch.set_default_dtype(torch.float64)\n",
+    },
     "code for TorchScript of another file": {
         "main.py": "import torch\nfrom block import Block\n\nblock = torch.jit.script(Block().cuda())\nprint(block(torch.ones(1, 2).cuda()).device)\n",
         "block.py": "import torch\nfrom torch import nn\n\n\nclass Block(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.layer = nn.Linear(2, 2)\n\n    def forward(self, x):\n        return self.layer(x) + torch.zeros(1, 2).cuda()\n",
@@ -148,3 +175,49 @@ def test_what_fix_wrote_is_no_finding(torchport, half: str) -> None:
     assert json.loads(check.stdout)["findings"] == [], check.stdout
     torchport("fix", "-q")
     assert (torchport.folder / "main.py").read_text() == once
+
+
+PROBES = {
+    "try": "        try:\n            self.net.cuda()\n            self.gpu = True\n        except (AssertionError, RuntimeError):\n            self.gpu = False\n",
+    "else": "        self.gpu = True\n        try:\n            self.net.cuda()\n        except Exception:\n            self.gpu = False\n",
+    "suppress": "        self.gpu = False\n        with suppress(AssertionError, RuntimeError):\n            self.net.cuda()\n            self.gpu = True\n",
+    "function": "        self.gpu = works()\n        if self.gpu:\n            self.net.cuda()\n",
+}
+PROBED = """from contextlib import suppress
+
+import torch
+
+
+def works():
+    try:
+        torch.zeros(1).cuda()
+    except Exception:
+        return False
+    return True
+
+
+class Job:
+    def __init__(self):
+        self.net = torch.nn.Linear(3, 1)
+{probe}
+    def step(self, x):
+        if self.gpu:
+            x = x.cuda()
+        return self.net(x)
+
+
+job = Job()
+print(job.gpu, job.step(torch.ones(2, 3)).device.type)
+"""
+
+
+@pytest.mark.parametrize("probe", PROBES)
+@pytest.mark.parametrize("devices", ["cuda:1", "none", "mps:1"])
+def test_a_probe_that_fails_on_purpose_stays(torchport, probe: str, devices: str) -> None:
+    torchport.write("main.py", PROBED.format(probe=PROBES[probe]))
+    run = ("run", "-q", "--devices", devices, "main.py")
+    before = torchport(*run)
+    assert before.returncode == 0, before.stderr
+    torchport("fix", ".")
+    after = torchport(*run)
+    assert (after.returncode, after.stdout) == (0, before.stdout), after.stderr

@@ -91,7 +91,7 @@ void DeviceSource::find_variable() {
   const SharedDevice& shared = settings_.shared;
   // A function of the file's own may have the name of the shared one.
   const auto& same = model_.scopes().module_level(shared.name);
-  shares_ = !shared.name.empty() && !sets_visible_ &&
+  shares_ = !shared.name.empty() && !sets_visible_ && !settings_.private_variable &&
             (!shared.function || same.empty() ||
              (same.size() == 1 && is_import_of_shared(*same.front())));
   std::vector<std::string_view> names{"DEVICE", "TORCH_DEVICE", "_TORCH_DEVICE"};
@@ -119,7 +119,8 @@ void DeviceSource::find_variable() {
       variable_end_ = syntax::statement_of(bindings.front()->target).end();
       break;
     }
-    if (!model_.scopes().is_bound_anywhere(name)) return;
+    const bool suits = !settings_.private_variable || name.starts_with('_');
+    if (suits && !model_.scopes().is_bound_anywhere(name)) return;
   }
   // The project uses all of them for something else.
   for (int number = 2; !variable_defined_ && model_.scopes().is_bound_anywhere(variable_); ++number)

@@ -40,6 +40,9 @@ struct Settings {
   // Whether other files of the program leave on the CPU what is not on CUDA (semantics::CudaOrCpu):
   // then inserted code does not choose from more kinds either.
   bool only_cuda = false;
+  // Whether a star of another file brings this file's public names there: the device variable is
+  // private then.
+  bool private_variable = false;
   bool extends_choices = false;  // fixes of this run do what CudaOrCpu::chooses speaks of
   // Whether code that runs only with CUDA is reported, too: it is right, and serves no other
   // accelerator.

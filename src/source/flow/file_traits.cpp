@@ -54,6 +54,14 @@ std::vector<std::string> caught_imports(const SemanticModel& model) {
   return names;
 }
 
+std::vector<std::string> stars(const SemanticModel& model) {
+  std::vector<std::string> modules = model.scopes().wildcards();
+  std::erase_if(modules, [](const std::string& module) {
+    return module == "torch" || module.starts_with("torch.");
+  });
+  return modules;
+}
+
 bool scripts(const SemanticModel& model) {
   const auto calls = model.calls_of("script");
   return std::any_of(calls.begin(), calls.end(),
@@ -63,8 +71,12 @@ bool scripts(const SemanticModel& model) {
 }  // namespace
 
 FileTraits file_traits_of(const SemanticModel& model) {
-  return {starts_cuda_on_import(model), semantics::patches_moves(model), scripts(model),
-          caught_imports(model), saved_files(model)};
+  return {starts_cuda_on_import(model),
+          semantics::patches_moves(model),
+          scripts(model),
+          caught_imports(model),
+          stars(model),
+          saved_files(model)};
 }
 
 }  // namespace torchport::flow

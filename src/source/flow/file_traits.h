@@ -14,6 +14,7 @@ struct FileTraits {
   bool patches_moves = false;               // see semantics/own_moves.h
   bool scripts = false;                     // it gives something to TorchScript
   std::vector<std::string> caught_imports;  // dotted names whose absence it handles
+  std::vector<std::string> stars;           // the modules of `from module import *`, but torch's
   std::vector<SavedFile> saved;
 };
 

@@ -83,6 +83,22 @@ bool Summary::scripts_code() const {
   return joined_->scripts;
 }
 
+bool Summary::is_imported_by_star(std::string_view path) const {
+  std::string_view name = base::file_name(path);
+  if (!name.ends_with(".py")) return false;
+  name.remove_suffix(3);
+  // A package is named by its folder; a relative star of it has no name.
+  const bool is_package = name == "__init__";
+  if (is_package) name = base::file_name(base::parent_path(path));
+  return std::any_of(joined_->files.begin(), joined_->files.end(), [&](const FileOfProject& file) {
+    const auto& stars = file.facts.whole.stars;
+    return std::any_of(stars.begin(), stars.end(), [&](std::string_view star) {
+      const std::string_view last = star.substr(star.rfind('.') + 1);
+      return last == name || (is_package && last.empty());
+    });
+  });
+}
+
 bool Summary::has_own_cuda_method() const {
   return joined_->own_cuda_method;
 }

@@ -54,6 +54,7 @@ void write(Writer& out, const FileTraits& traits) {
   out.number(traits.patches_moves ? 1 : 0);
   out.number(traits.scripts ? 1 : 0);
   out.list(traits.caught_imports, [&](const std::string& name) { out.text(name); });
+  out.list(traits.stars, [&](const std::string& name) { out.text(name); });
   out.list(traits.saved, [&](const SavedFile& file) {
     out.text(file.name);
     out.number(file.from_cpu ? 1 : 0);

@@ -92,6 +92,8 @@ class Summary {
   [[nodiscard]] bool has_own_cuda_method() const;
   // Whether some file gives code to TorchScript, which may be that of another file.
   [[nodiscard]] bool scripts_code() const;
+  // Whether a star of another file may bring all public names of the file with this path there.
+  [[nodiscard]] bool is_imported_by_star(std::string_view path) const;
   // Which files are parts of packages, as the imports of all files show.
   [[nodiscard]] Packages packages() const;
   // The folders in which nearly all files are CUDA kernels, or test and measure them; no folder in

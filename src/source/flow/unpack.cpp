@@ -171,6 +171,7 @@ class Unpacker {
     traits.patches_moves = in_.flag();
     traits.scripts = in_.flag();
     in_.list([&] { traits.caught_imports.emplace_back(in_.text()); });
+    in_.list([&] { traits.stars.emplace_back(in_.text()); });
     in_.list([&] {
       const std::string_view name = in_.text();
       traits.saved.push_back({std::string(name), in_.flag()});

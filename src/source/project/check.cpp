@@ -167,17 +167,18 @@ FileResult check_one(const base::FileSystem& fs, const std::string& path,
     result.packed_facts = cached_facts(content, options);
     if (packed != nullptr && result.packed_facts != nullptr &&
         unpack(*packed, path, result.findings.diagnostics)) {
-      result.relevant = true;
+      result.relevant = rules::may_matter(path, *source);
       drop_ignored(path, options, result.findings.diagnostics);
       return result;
     }
     result.packed_facts = nullptr;
   }
-  if (!rules::may_matter(path, *source)) {
+  result.relevant = rules::may_matter(path, *source);
+  // A star may bring names of another file of the project, whatever this one speaks of.
+  if (!result.relevant && source->find("import *") == std::string::npos) {
     if (options.cache != nullptr) options.cache->put(matters, {});
     return result;
   }
-  result.relevant = true;
   result.parsed = true;
   result.findings = check_source(path, *source, options);
   // The content is the key, so a file that changes while it is read is checked again by the next

@@ -61,6 +61,8 @@ FileFix fix_one(const base::FileSystem& fs, const std::string& path, const Check
   if (!rules::may_matter(path, *source)) return result;
   CheckOptions options = without_silenced(path, all);
   options.settings.only_cuda = is_only_cuda(all, path);
+  options.settings.private_variable =
+      all.project != nullptr && all.project->is_imported_by_star(path);
   if (const auto length = line_length_of_file(fs, path)) options.settings.line_length = length;
   if (status.type == base::FileType::kSymlink) {
     result.left = check_source(path, *source, options);

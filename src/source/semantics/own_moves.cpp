@@ -40,6 +40,27 @@ bool is_class(const SemanticModel& model, Node object) {
   return !last.empty() && last.front() >= 'A' && last.front() <= 'Z';
 }
 
+bool has_cuda_string(const SemanticModel& model, Node range) {
+  const auto strings = model.nodes(Kind::kString, range);
+  std::string text;
+  return std::any_of(strings.begin(), strings.end(), [&](Node string) {
+    return syntax::string_value(string, text) && text == "cuda";
+  });
+}
+
+// Whether the class gives attributes by a function that knows "cuda": `def __getattr__(self, name)`
+// that compares with it, or that looks into a list of the file that has it.
+bool answers_to_cuda(const SemanticModel& model, Node node, const ClassFacts& facts) {
+  if (!facts.methods.contains("__getattr__") && !facts.methods.contains("__getattribute__"))
+    return false;
+  if (has_cuda_string(model, node)) return true;
+  for (const Node name : model.nodes(Kind::kIdentifier, node)) {
+    for (const Binding* binding : model.scopes().module_level(name.text()))
+      if (binding->value && has_cuda_string(model, binding->value)) return true;
+  }
+  return false;
+}
+
 struct Patches {
   explicit Patches(const SemanticModel& model) {
     for (const Node assignment : model.nodes(Kind::kAssignment)) {
@@ -53,6 +74,10 @@ struct Patches {
       else if (target.is(Kind::kAttribute))  // not `args.cuda = True`
         any |= !setting && is_move(target.child(Field::kAttributeName).text()) &&
                (is_function(model, value) || is_class(model, target.child(Field::kObject)));
+    }
+    for (const Node node : model.nodes(Kind::kClass)) {
+      const ClassFacts* facts = model.class_facts(node);
+      any |= facts != nullptr && !facts->is_module && answers_to_cuda(model, node, *facts);
     }
     std::string name;
     for (const Node call : model.calls_of("setattr"))

@@ -276,15 +276,48 @@ bool names_cuda_only(std::string_view lower) {
   });
 }
 
+// Whether a block keeps the outcome of an attempt: `gpu = True`, `return False`.
+bool keeps_outcome(Node block) {
+  const auto is_constant = [](Node value) {
+    value = syntax::unwrap(value);
+    return value.is_any(Kind::kTrue, Kind::kFalse, Kind::kNone, Kind::kInteger, Kind::kString);
+  };
+  for (Node statement = block.first_child(); statement; statement = statement.next_sibling()) {
+    if (statement.is(Kind::kReturn) && is_constant(statement.first_child())) return true;
+    Node assignment = statement;
+    if (statement.is(Kind::kExpressionStatement)) assignment = statement.first_child();
+    if (assignment.is(Kind::kAssignment) && is_constant(assignment.child(Field::kRight)))
+      return true;
+  }
+  return false;
+}
+
+// Whether the `with` around a node passes over errors and its block keeps that there was none.
+bool is_suppressed_probe(Node node) {
+  for (Node up = node; up.parent() && !up.is(Kind::kFunction); up = up.parent()) {
+    const Node around = up.parent();
+    if (around.is(Kind::kWith) && up.is(Kind::kBlock) && keeps_outcome(up) &&
+        std::string_view(around.text()).substr(0, up.start() - around.start()).find("suppress(") !=
+            std::string_view::npos)
+      return true;
+  }
+  return false;
+}
+
 bool is_probed(Node node) {
+  if (is_suppressed_probe(node)) return true;
   for (const Node body : tried_bodies(node)) {
     Node last;
     for (Node statement = body.first_child(); statement; statement = statement.next_sibling())
       last = statement;
     bool caught = false;
-    for (const Node part : body.parent().children())
+    bool kept = keeps_outcome(body);
+    for (const Node part : body.parent().children()) {
       caught |= part.is(Kind::kExcept) && part.text().find("raise") == std::string_view::npos;
-    if (caught && last.is(Kind::kReturn) && last.first_child().is(Kind::kTrue)) return true;
+      for (const Node block : part.children())
+        kept |= block.is(Kind::kBlock) && keeps_outcome(block);
+    }
+    if (caught && kept) return true;
   }
   return false;
 }

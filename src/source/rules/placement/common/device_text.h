@@ -71,8 +71,8 @@ struct DeviceText {
 // Whether the function around a node works with what only CUDA has: kernels of numba and cupy,
 // TensorRT, CUDA graphs.
 [[nodiscard]] bool drives_kernels(const SemanticModel& model, Node node);
-// Whether a node is in a `try` that finds out whether a GPU works: its body ends with `return
-// True`, and a handler does not raise.
+// Whether a node is in a `try`, or below `suppress(...)`, that finds out whether a GPU works: an
+// error ends nothing, and what it or its absence means is kept (`gpu = True`, `return False`).
 [[nodiscard]] bool is_probed(Node node);
 // Whether a class around a node is for CUDA by its name: CUDAPrefetcher, DeviceGPU.
 [[nodiscard]] bool is_in_cuda_class(Node node);

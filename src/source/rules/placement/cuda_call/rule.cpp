@@ -89,9 +89,28 @@ struct OwnMethods {
   bool cuda_only = false;
 };
 
+// Whether an object is a storage, whose `.to()` takes keywords alone: `x.untyped_storage()`,
+// `torch.FloatStorage(3)`, also through a name.
+bool is_storage(const SemanticModel& model, Node object, int depth = 0) {
+  constexpr int kMostNames = 3;
+  object = syntax::unwrap(object);
+  if (object.is(Kind::kCall)) {
+    const std::string_view method = method_name(object);
+    return method == "storage" || method == "untyped_storage" || method == "_typed_storage" ||
+           model.called(object).ends_with("Storage");
+  }
+  if (!object.is(Kind::kIdentifier) || depth >= kMostNames) return false;
+  const auto bindings = model.scopes().reaching(object.text(), object);
+  return std::any_of(bindings.begin(), bindings.end(), [&](const semantics::Binding* binding) {
+    return binding->kind == semantics::BindingKind::kAssign && binding->value &&
+           is_storage(model, binding->value, depth + 1);
+  });
+}
+
 // How far `.cuda()` of an object may be rewritten: an object of the project's own class may have a
 // `cuda` that does more than `to`, or no `to`.
 Applicability most_for(const PythonContext& context, Node object) {
+  if (is_storage(context.model, object)) return Applicability::kDisplay;
   const Value value = context.model.value(object);
   if (value.is(Type::kTensor)) return Applicability::kSafe;
   if (value.is(Type::kModule)) {
@@ -110,8 +129,24 @@ Applicability most_for(const PythonContext& context, Node object) {
              : Applicability::kSafe;
 }
 
+// Whether torch.arange() may step by fractions: the CPU adds them as doubles, and CUDA as floats.
+bool steps_by_fractions(Node factory) {
+  if (method_name(factory) != "arange") return false;
+  const auto arguments = syntax::arguments(factory);
+  std::size_t numbers = 0;
+  for (const syntax::Argument& argument : arguments) {
+    if (argument.keyword == "dtype") continue;
+    ++numbers;
+    if (argument.value.text().find_first_of("./") != std::string_view::npos &&
+        !argument.value.is(Kind::kAttribute))
+      return true;
+  }
+  return numbers > 2 && !syntax::argument(factory, 2, "step").is(Kind::kInteger);
+}
+
 // Whether a factory call such as torch.zeros(...).cuda() can create its tensor on the device.
-// Random numbers cannot: another generator would draw them.
+// Random numbers cannot: another generator would draw them. Nor can numbers that both compute in
+// other ways.
 bool is_plain_factory(const SemanticModel& model, Node object) {
   // A leaf stays on the CPU where its copy goes to the device, and `out` is where it is.
   for (const std::string_view keyword : {"device", "requires_grad", "out"})
@@ -120,8 +155,8 @@ bool is_plain_factory(const SemanticModel& model, Node object) {
   const std::string& name = model.called(object);
   for (const std::string_view plain :
        {"torch.zeros", "torch.ones", "torch.empty", "torch.full", "torch.arange", "torch.eye",
-        "torch.tensor", "torch.linspace", "torch.zeros_like", "torch.ones_like"}) {
-    if (name == plain) return !name.ends_with("_like");
+        "torch.tensor", "torch.zeros_like", "torch.ones_like"}) {
+    if (name == plain) return !name.ends_with("_like") && !steps_by_fractions(object);
   }
   return false;
 }

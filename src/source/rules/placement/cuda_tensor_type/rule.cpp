@@ -90,12 +90,11 @@ Fix fix_constructor(const PythonContext& context, Node call, const TensorType& t
   const std::string& torch = context.devices.torch_name();
   DeviceText device = scope_device(context, call, false);
   device.needs.imports.emplace_back("import torch");
-  const bool data = kind == Given::kData;
-  std::string text = fmt::format("{}.{}(", torch, data ? "tensor" : "empty");
+  std::string text = fmt::format("{}.{}(", torch, kind == Given::kData ? "tensor" : "empty");
   const std::string_view args = arguments_text(call);
   text += args.empty() ? "0" : args;
-  if (data || type.dtype != "float32") text += fmt::format(", dtype={}.{}", torch, type.dtype);
-  text += fmt::format(", device={})", device.text);
+  // The type is the same whatever torch.set_default_dtype() says.
+  text += fmt::format(", dtype={}.{}, device={})", torch, type.dtype, device.text);
   set(fix, device, fmt::format("replace it with `{}`", text), {replace(call, text)}, true);
   return fix;
 }

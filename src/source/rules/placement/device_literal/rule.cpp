@@ -104,7 +104,9 @@ Fix make_fix(const PythonContext& context, const semantics::Literal& literal) {
   } else {
     const Node call = call_of_argument(site);
     const DeviceText device = scope_device(context, site, !as_string);
-    const bool known = !as_string || (call && takes_devices(context.model, call));
+    // Of a device that the program looks at, a variable may have another index.
+    const bool known =
+        (call && takes_devices(context.model, call)) || (!as_string && device.needs.module_device);
     fill(fix, site, device, device.certain && known && !literal.indexed);
   }
   // For f"cuda:{i}" in a loop over CUDA's devices the loop has to change, not the string.
