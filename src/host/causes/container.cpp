@@ -106,7 +106,8 @@ std::string proxmox_options(const std::vector<std::string>& paths, std::string_v
 std::string lxc_remedy(const std::vector<std::string>& paths, std::string_view more,
                        std::string_view settings) {
   return fmt::format(
-      "on the host: pct set ID{} (Proxmox), or lxc config device add NAME gpu gpu{} (LXD; Incus: "
+      "on the host: pct set ID{} (Proxmox, where devN is a number that the container does not "
+      "use), or lxc config device add NAME gpu gpu{} (LXD; Incus: "
       "incus instead of lxc); then start it again",
       proxmox_options(paths, more), settings);
 }

@@ -110,8 +110,9 @@ std::vector<Diagnosis> with_hidden_torch(const Facts& facts, std::vector<Diagnos
 }
 
 bool has_usable_gpu(const Facts& facts) {
-  // torch has no build for other GPUs of a Mac.
-  return facts.system == "Darwin" ? !facts.of("apple").empty() : !facts.gpus.empty();
+  // torch has no build for other GPUs of a Mac, nor for those of other vendors.
+  if (facts.system == "Darwin") return !facts.of("apple").empty();
+  return !facts.of("nvidia").empty() || !facts.of("amd").empty() || !facts.of("intel").empty();
 }
 
 bool is_first(const Verdict& verdict, std::string_view code) {

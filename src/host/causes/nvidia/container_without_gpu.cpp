@@ -40,6 +40,19 @@ std::optional<Diagnosis> container_in_wsl(const Facts& facts) {
                    kContainer};
 }
 
+std::string give_compute(const Facts& facts) {
+  switch (runtime_of(facts.container)) {
+    case Runtime::kLxc:
+      return "lxc config set NAME nvidia.driver.capabilities=compute,utility (LXD; Incus: incus "
+             "instead of lxc), and start it again";
+    case Runtime::kKubernetes:
+      return "set it in the pod: env: [{name: NVIDIA_DRIVER_CAPABILITIES, value: "
+             "\"compute,utility\"}]";
+    default:
+      return "start it with -e NVIDIA_DRIVER_CAPABILITIES=compute,utility";
+  }
+}
+
 std::optional<Diagnosis> capability_missing(const Facts& facts) {
   if (facts.wsl || !in_container(facts) || facts.nvidia.module.empty() || !has_card_node(facts) ||
       !without_compute(facts))
@@ -48,17 +61,30 @@ std::optional<Diagnosis> capability_missing(const Facts& facts) {
       "no-compute-capability",
       fmt::format("NVIDIA_DRIVER_CAPABILITIES={} leaves libcuda out of this {} container",
                   *facts.variable("NVIDIA_DRIVER_CAPABILITIES"), facts.container),
-      runtime_of(facts.container) == Runtime::kLxc
-          ? "lxc config set NAME nvidia.driver.capabilities=compute,utility (LXD; Incus: incus "
-            "instead of lxc), and start it again"
-          : "start it with -e NVIDIA_DRIVER_CAPABILITIES=compute,utility",
-      kContainer};
+      give_compute(facts), kContainer};
+}
+
+// The nodes were passed in, and the libraries were not.
+std::string pass_libcuda(const Facts& facts) {
+  if (runtime_of(facts.container) != Runtime::kKubernetes) return pass_nvidia(facts, {});
+  return "find it: find / -name 'libcuda.so.1*'; on GKE it is in /usr/local/nvidia/lib64, and the "
+         "pod "
+         "needs env LD_LIBRARY_PATH=/usr/local/nvidia/lib64; else give the pod NVIDIA's runtime "
+         "(runtimeClassName: nvidia)";
 }
 
 std::optional<Diagnosis> container_without_runtime(const Facts& facts) {
   if (facts.wsl || !in_container(facts) || facts.nvidia.module.empty()) return std::nullopt;
   if (has_card_node(facts) && (!facts.nvidia.library.empty() || without_compute(facts)))
     return std::nullopt;
+  // Apptainer shows the host's nodes in every container.
+  if (has_card_node(facts) && runtime_of(facts.container) != Runtime::kApptainer)
+    return Diagnosis{
+        "container-without-libcuda",
+        fmt::format("this {} container has the card's device nodes, but no libcuda.so.1 "
+                    "of the host's driver {} was found",
+                    facts.container, facts.nvidia.module),
+        pass_libcuda(facts), kContainer};
   return Diagnosis{
       "container-without-gpu",
       fmt::format(
