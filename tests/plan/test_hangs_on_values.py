@@ -10,6 +10,15 @@ from planning_programs import torchport
 
 HEAD = "import math\nimport torch\nx = torch.randn(512, 512, device='cuda')\nkept = []\n"  # 4 lines
 ENDLESS = "while x.abs().mean() < 30:\n    x = x * 1.5\n    kept.append(torch.cat([x] * 40))\n"
+BRANCHES = (
+    "class S:\n    def branch0(self, x):\n        return x\n    def branch1(self, x):\n"
+    "        return x.repeat(9, 1)\ns = S()\ng = int(x.sum() > 0)\n"
+)
+METER = (
+    "class Meter:\n    def __init__(self):\n        self.v = self.sum = self.n = 0\n"
+    "    def update(self, v, n=1):\n        self.v = v\n        self.sum += v * n\n        self.n += n\n"
+    "    @property\n    def avg(self):\n        return self.sum / self.n\nm = Meter()\n"
+)
 HANGS = {
     "while of a tensor": "while x.norm() > 1e-3:\n    kept.append(x * 2)\n    x = x * 0.5\n",
     "while of a number": "r = x.norm().item()\nwhile r > 1e-3:\n    r = (x * 0.5).norm().item()\n",
@@ -52,6 +61,51 @@ HANGS = {
     "best tensors": "best = 1.0\nstate = None\nfor _ in range(5):\n    v = x.mean().item()\n"
     "    if v < best:\n        best = v\n        state = x.clone()\n",
     "unknown function": "from planned import use\nuse(int(x.argmax()))\n",
+    **{
+        f"chosen by {kind}": f"l = x.mean(1)\nkeep = {some}\nn = len(keep)\nkept.append(x[:n * 3] * 2)\n"
+        for kind, some in {
+            "a list": "[i for i, v in enumerate(l.tolist()) if v > 0.2]",
+            "values": "[v for v in l.tolist() if v > 0.2]",
+            "a set": "{i for i, v in enumerate(l.tolist()) if v > 0.2}",
+            "a dict": "{i: v for i, v in enumerate(l.tolist()) if v > 0.2}",
+            "an array": "[i for i, v in enumerate(l.detach().cpu().numpy()) if v > 0.2]",
+            "different values": "{round(v, 1) for v in l.tolist()}",
+            "different integers": "set(x.argmax(1).tolist())",
+            "tensors": "[i for i in range(8) if l[i] > 0.2]",
+            "items": "[i for i in range(8) if l[i].item() > 0.2]",
+        }.items()
+    },
+    "one for each chosen": "keep = [v for v in x.mean(1).tolist() if v > 0.2]\nfor _ in keep:\n"
+    "    kept.append(x.mul(2))\n",
+    "a list of chosen": "keep = [v for v in x.mean(1).tolist() if v > 0.2]\nmany = [x.mul(2) for _ in keep]\n",
+    "chosen of an array": "a = x.mean(1).cpu().numpy()\nkeep = [i for i, v in enumerate(a) if v > 0.2]\n"
+    "kept.append(x[keep] * 2)\n",
+    "named": BRANCHES + "name = f'branch{g}'\ny = getattr(s, name)(x)\n",
+    "named at once": BRANCHES + "y = getattr(s, 'branch%d' % g)(x)\n",
+    "named in a function": BRANCHES + "def run(name):\n    return getattr(s, name)(x)\n"
+    "def named(k):\n    return 'branch' + str(k)\ny = run(named(g))\n",
+    "text as a key": BRANCHES + "t = {'0': s.branch0, '1': s.branch1}\ny = t[str(g)](x)\n",
+    "text that is compared": BRANCHES
+    + "name = f'b{g}'\nif name == 'b1':\n    kept.append(s.branch1(x))\n",
+    "code": BRANCHES + "exec('y = s.branch{}(x)'.format(g))\n",
+    "json that is read": BRANCHES + "import json\nd = json.loads(json.dumps({'g': g}))\n"
+    "y = [s.branch0, s.branch1][d['g']](x)\n",
+    **{
+        f"meter by {kind}": METER
+        + BRANCHES.replace("int(x.sum() > 0)", "0")
+        + f"m.update((x.mean() > 0).float().item())\n{use}"
+        for kind, use in {
+            "a dict": "y = {0: s.branch0, 1: s.branch1}[round(m.v)](x)\n",
+            "an integer": "y = {0: s.branch0, 1: s.branch1}[int(m.v)](x)\n",
+            "a list": "y = [s.branch0, s.branch1][round(m.v)](x)\n",
+            "a comparison": "if m.avg > 0.5:\n    kept.append(s.branch1(x))\n",
+            "a function": "def pick():\n    return round(m.v)\ny = [s.branch0, s.branch1][pick()](x)\n",
+            "the first": "y = {0: s.branch0}.get(round(m.v), s.branch1)(x)\n",
+            "a choice": "f = {0: s.branch0}.get(round(m.v), s.branch1)\ny = f(x)\n",
+            "a text": "y = getattr(s, f'branch{round(m.v)}')(x)\n",
+            "no update": "{0: s.branch0, 1: s.branch1}[round(m.v)](x)\n",
+        }.items()
+    },
 }
 TELLS = {
     "print": "print(x.mean().item(), float(x.mean()), int(x.argmax()), x)\n",
@@ -97,6 +151,14 @@ TELLS = {
     "for row in a[:3]:\n    draw(row)\n",
     "accuracy of an array": "import numpy as np\na = x.argmax(1).cpu().numpy()\n"
     "good = np.mean(a == np.zeros(512))\nbest = max(0.0, good)\nprint(f'{100 * best:.1f}')\n",
+    "rounded": "print(round(x.mean().item()), round(x.mean().item(), 3))\n"
+    "kept.append(round(x.mean().item()))\nprint(sum(kept))\n",
+    "chosen and told": "keep = [v for v in x.mean(1).tolist() if v > 0.2]\nprint(len(keep) / 512)\n"
+    "for v in keep:\n    print(v)\nprint(sum(keep), sorted(set(keep)))\n",
+    "named file": "g = int(x.argmax())\nname = f'best{g}.pt'\ntorch.save(x, name)\nprint('to', name)\n",
+    "text of losses": "text = f'{x.mean().item():.2f}'\nlines = []\nlines.append(text)\n"
+    "print(' '.join(lines).strip())\n",
+    "json that is told": "import json\ntext = json.dumps({'n': int(x.argmax())})\nopen('n.json', 'w').write(text)\n",
     "stored copies": "outputs = []\nfor _ in range(3):\n    outputs.append(x.cpu())\nall = torch.cat(outputs)\nprint(all.mean())\n",
 }
 
@@ -130,6 +192,7 @@ def test_numbers_that_are_told_change_no_verdict(tmp_path: Path, name: str) -> N
         "accuracy of an array",
         "stored copies",
         "metrics of copies",
+        "chosen and told",
     )
 
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 import torchport
 from test_export import fresh, nothing_left
+from torch import is_grad_enabled as records
 from torch import nn
 from torch.compiler import is_exporting as by_another_name
 from torchport import ExportError
@@ -275,3 +276,55 @@ def test_what_onnx_runtime_computes_otherwise_is_in_the_contract():
     assert assumes(models.Plain(), models.rows()) == []
     assert len(assumes(Largest(), models.rows())) == 1
     assert assumes(Largest(), torch.arange(12).reshape(3, 4)) == []
+
+
+def asks_for_gradients(x):
+    return x if torch.is_grad_enabled() else x * 2
+
+
+def asks_by_another_name(x):
+    return x if records() else x * 2
+
+
+def asks_for_inference(x):
+    return x if torch.is_inference_mode_enabled() else x * 2
+
+
+def asks_for_order(x):
+    return x if x.is_contiguous() else x * 2
+
+
+def asks_for_steps(x):
+    return x if x.stride(0) > 1 else x * 2
+
+
+CALLERS = [
+    (asks_for_gradients, "torch.is_grad_enabled()"),
+    (asks_by_another_name, "torch.is_grad_enabled()"),
+    (asks_for_inference, "torch.is_inference_mode_enabled()"),
+    (asks_for_order, "is_contiguous"),
+    (asks_for_steps, "stride"),
+]
+
+
+@pytest.mark.parametrize("to", ["torchscript", "pt2", "onnx"])
+@pytest.mark.parametrize(("asks", "words"), CALLERS, ids=lambda one: getattr(one, "__name__", ""))
+def test_what_the_caller_of_an_artefact_chooses_is_in_the_contract(asks, words, to):
+    class Asking(models.Plain):
+        def forward(self, x):
+            return self.layers(asks(x))
+
+    assumes = export(Asking(), to).contract["assumes"]
+    line = asks.__code__.co_firstlineno + 1
+    assert any(
+        text.startswith(f"test_export_asks.py:{line} asks ") and words in text for text in assumes
+    ), assumes
+
+
+def test_what_torch_itself_asks_is_not_named():
+    class Attends(models.Plain):
+        def forward(self, x):
+            h = self.layers(x).contiguous()
+            return torch.nn.functional.layer_norm(h.reshape(-1, 4), (4,)).view_as(h)
+
+    assert export(Attends(), "torchscript").contract["assumes"] == []

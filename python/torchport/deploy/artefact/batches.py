@@ -115,7 +115,7 @@ def limit_batches(
             axis.maximum = most
             notes.append(
                 f"axis {name} is at most {most}, the largest size that was compared: "
-                f"{limits.unknown[0]} compares a size with what is not known"
+                f"{limits.unknown[0]} does with a size what is not known"
             )
     return batches, notes
 
@@ -123,6 +123,11 @@ def limit_batches(
 def other_inputs(sample: Sample) -> Sample:
     """The call with other values."""
     return _changed(sample, _other_values, torch.Generator().manual_seed(0))
+
+
+def larger_inputs(sample: Sample) -> Sample:
+    """The call with larger floating values: a model may keep the largest that it saw."""
+    return _changed(sample, _large, torch.Generator().manual_seed(0))
 
 
 def _other_sizes(axes: Axes, here: dict[str, int]) -> Iterator[dict[str, int]]:

@@ -9,10 +9,10 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from torchport.deploy.artefact.batches import other_inputs
+from torchport.deploy.artefact.batches import larger_inputs, other_inputs
 from torchport.deploy.artefact.errors import ExportError
 from torchport.deploy.artefact.held_values import same
-from torchport.deploy.artefact.peeks import Peeks
+from torchport.deploy.artefact.peeks import Peeks, asked_modes
 from torchport.deploy.artefact.sample import Sample, named_outputs
 from torchport.deploy.artefact.state import State, kept
 from torchport.deploy.artefact.stateful import refuse_state
@@ -50,7 +50,7 @@ def run_once(module: nn.Module, sample: Sample) -> FirstRun:
     peeks = Peeks()
 
     def call() -> Any:
-        with peeks, in_other_threads(lambda: Peeks(peeks.found)):
+        with peeks, in_other_threads(lambda: Peeks(peeks.found)), asked_modes(peeks):
             return inputs.call(module)
 
     try:
@@ -98,7 +98,10 @@ def _finished(
             state,
             changed,
             first,
-            between=lambda: other_inputs(sample).call(module),
+            between=[
+                lambda made=made: made.call(module)  # type: ignore[misc]
+                for made in (other_inputs(sample), larger_inputs(sample))
+            ],
             again=lambda: named_outputs(sample.copy().call(module))[1],
         )
     return FirstRun(result, changed, changed_inputs, peeks)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import nn
 
 from torchport._walk import PLAIN, is_opened_object
+from torchport.deploy.artefact.held_by_code import Variable
 
 
 class Holder:
@@ -53,10 +54,30 @@ _TABLES = frozenset(["_parameters", "_buffers", "_modules"])
 _OBJECTS_DEEP = 2  # as far as `walk` looks into objects
 
 
-def holders_of(module: nn.Module) -> Iterator[Holder]:
-    """What can change in a model besides its tensors: the modules, their objects and containers."""
+class VariableHolder:
+    """A variable of the model's code, with what it was."""
+
+    def __init__(self, variable: Variable):
+        self._variable = variable
+
+    def changed(self) -> list[str]:
+        same_value = _equal(self._variable.then, self._variable.get())
+        return [] if same_value else [self._variable.name]
+
+    def restore(self) -> None:
+        if self._variable.get() is not self._variable.then:
+            self._variable.put(self._variable.then)
+
+
+def holders_of(
+    module: nn.Module, variables: Sequence[Variable] = ()
+) -> Iterator[Holder | VariableHolder]:
+    """What can change in a model besides its tensors: the modules, their objects and containers, and ``variables`` of
+    its code."""
+    yield from map(VariableHolder, variables)
     seen: set[int] = set()
-    stack: list[tuple[str, Any, int]] = [("", module, 0)]
+    stack: list[tuple[str, Any, int]] = [(one.name, one.then, 0) for one in variables]
+    stack.append(("", module, 0))
     while stack:
         name, value, depth = stack.pop()
         if id(value) in seen or type(value) in PLAIN or isinstance(value, torch.Tensor):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 
-from torchport.deploy.artefact.user_lines import line_here
+from torchport.deploy.artefact.user_lines import is_users, line_here
 
 _WORDS = {
     "untyped_storage": "reads the memory of a tensor",
@@ -19,6 +23,35 @@ _WORDS = {
     "__repr__": "shows a tensor as text",
     "__format__": "shows a tensor as text",
 }
+# Their answers are other ones for a tensor of the same values, and torch's own modules ask them too.
+_LAYOUT = {
+    "is_contiguous": "asks how a tensor lies in memory (is_contiguous)",
+    "stride": "asks how a tensor lies in memory (stride)",
+}
+# The caller of an artefact chooses what they answer. They are functions of C, whatever name a program has for them.
+_MODES = {
+    torch.is_grad_enabled: "asks torch.is_grad_enabled()",
+    torch.is_inference_mode_enabled: "asks torch.is_inference_mode_enabled()",
+    torch.is_inference: "asks torch.is_inference()",
+}
+
+
+@contextmanager
+def asked_modes(peeks: Peeks) -> Iterator[None]:
+    """Adds to ``peeks`` the lines of the model that ask whether gradients are recorded."""
+
+    def look(frame: FrameType, event: str, called: Any) -> None:
+        if event == "c_call" and is_users(frame.f_code):
+            words = next((text for one, text in _MODES.items() if called is one), None)
+            if words is not None:
+                peeks.found.setdefault(f"{frame.f_code.co_filename}:{frame.f_lineno}", words)
+
+    before = sys.getprofile()
+    sys.setprofile(look)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
 
 
 class Peeks(TorchFunctionMode):
@@ -37,4 +70,8 @@ class Peeks(TorchFunctionMode):
             line = line_here()
             if line is not None:
                 self.found.setdefault(line, words)
+        words = _LAYOUT.get(getattr(func, "__name__", ""))
+        caller = sys._getframe(1)
+        if words is not None and is_users(caller.f_code):
+            self.found.setdefault(f"{caller.f_code.co_filename}:{caller.f_lineno}", words)
         return func(*args, **(kwargs or {}))

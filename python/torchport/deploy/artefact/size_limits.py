@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import ast
 import inspect
-import operator
 import sys
 import textwrap
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
@@ -22,26 +21,24 @@ from typing import Any
 import torch
 from torch import nn
 
+from torchport._walk import walk
 from torchport.deploy.artefact.sample import Sample
+from torchport.deploy.artefact.size_lookups import MISSING as _MISSING
+from torchport.deploy.artefact.size_lookups import Sizes, called, is_size, value_of
 from torchport.deploy.artefact.state import kept
 from torchport.deploy.artefact.user_lines import is_users
 
 _LEAST, _MOST = 2, 1 << 40
 # Functions whose numbers decide how often something is done, or what is taken.
 _CALLS = frozenset(["range", "split", "tensor_split", "islice", "min", "max", "divmod"])
+_TOLD = frozenset(["print", "warn", "warning", "info", "debug", "error", "exception"])
 _STEPS = (ast.Mod, ast.FloorDiv)
-_MISSING = object()
-_ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-}
 
 
 @dataclass
 class Limits:
     """``numbers`` has the lines (FILE:LINE) by number. ``unknown`` are lines that compare a size with what was not
-    found."""
+    found, or do with it what cannot be followed."""
 
     numbers: dict[int, str] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
@@ -53,13 +50,21 @@ class Limits:
 
 def limits_of(module: nn.Module, sample: Sample) -> Limits:
     """Runs the model once, and restores it."""
+    held = {id(found.value) for found in walk(module, open_modules=True)}
     ends: dict[CodeType, list[dict[str, Any]]] = {}
 
     def look(frame: FrameType, event: str, _: Any) -> None:
         if event == "return" and is_users(frame.f_code):
             known = ends.setdefault(frame.f_code, [])
             if len(known) < 4:  # of several modules of a class
-                known.append({**frame.f_globals, **frame.f_locals, _LOCALS: set(frame.f_locals)})
+                known.append(
+                    {
+                        **frame.f_globals,
+                        **frame.f_locals,
+                        _LOCALS: set(frame.f_locals),
+                        _HELD: held,
+                    }
+                )
 
     before = sys.getprofile()
     with torch.no_grad(), kept(module):
@@ -79,6 +84,7 @@ def limits_of(module: nn.Module, sample: Sample) -> Limits:
 
 
 _LOCALS = "torchport: names of local variables"
+_HELD = "torchport: the tensors of the model, by id"
 
 
 def _read(code: CodeType, scope: dict[str, Any], limits: Limits) -> None:
@@ -87,7 +93,15 @@ def _read(code: CodeType, scope: dict[str, Any], limits: Limits) -> None:
         tree = ast.parse(textwrap.dedent("".join(lines)))
     except (OSError, SyntaxError, TypeError):
         return
+    sizes = Sizes(tree, scope)
+    told = _told(tree)
     for node in ast.walk(tree):
+        if id(node) not in told and (found := sizes.looked_up(node)) is not None:
+            line = f"{Path(code.co_filename).name}:{first + node.lineno - 1}"  # type: ignore[attr-defined]
+            if not found:
+                limits.unknown.append(line)
+            for one in found:
+                limits.add(one, line)
         operands = list(_operands(node))
         if not operands:
             continue
@@ -102,16 +116,14 @@ def _operands(node: ast.AST) -> Iterator[ast.expr]:
             yield from one.elts if isinstance(one, (ast.Tuple, ast.List, ast.Set)) else [one]
     elif isinstance(node, ast.BinOp) and isinstance(node.op, _STEPS):
         yield from (node.left, node.right)
-    elif isinstance(node, ast.Call):
-        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        if name in _CALLS:
-            yield from [*node.args, *(one.value for one in node.keywords)]
-            if isinstance(node.func, ast.Attribute):
-                yield node.func.value
+    elif isinstance(node, ast.Call) and called(node) in _CALLS:
+        yield from [*node.args, *(one.value for one in node.keywords)]
+        if isinstance(node.func, ast.Attribute):
+            yield node.func.value
 
 
 def _compare(operands: list[ast.expr], scope: dict[str, Any], line: str, limits: Limits) -> None:
-    values = [_value(one, scope) for one in operands]
+    values = [value_of(one, scope) for one in operands]
     found = [value for value in values if type(value) is int]
     for value in found:
         limits.add(value, line)
@@ -126,8 +138,10 @@ def _compare(operands: list[ast.expr], scope: dict[str, Any], line: str, limits:
                     *(other - factor, other + factor),
                 ):
                     limits.add(one, line)
-    if not found and any(_is_size(one) for one in operands) and len(operands) > 1:
-        others = [one for one in operands if not _is_size(one)]
+    for operand in operands:
+        limits.add(_size_held(operand, scope), line)
+    if not found and any(is_size(one) for one in operands) and len(operands) > 1:
+        others = [one for one in operands if not is_size(one)]
         if any(
             value is _MISSING for one, value in zip(operands, values, strict=True) if one in others
         ):
@@ -141,12 +155,40 @@ def _is_local(node: ast.AST, scope: dict[str, Any]) -> bool:
     )
 
 
-def _is_size(node: ast.AST) -> bool:
-    return any(
-        (isinstance(one, ast.Attribute) and one.attr in ("shape", "size", "numel"))
-        or (isinstance(one, ast.Name) and one.id == "len")
-        for one in ast.walk(node)
-    )
+def _told(tree: ast.AST) -> set[int]:
+    """The nodes in what is only told, by id: errors, checks, and what is printed or logged."""
+    return {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Raise, ast.Assert))
+        or (isinstance(node, ast.Call) and called(node) in _TOLD)
+        for inner in ast.walk(node)
+    }
+
+
+def _size_held(node: ast.AST, scope: dict[str, Any]) -> Any:
+    """The size that an expression takes of a tensor of the model: `self.table.numel()`, `pos.shape[0]`."""
+    index = None
+    if isinstance(node, ast.Subscript):
+        index, node = value_of(node.slice, scope), node.value
+    if isinstance(node, ast.Call):
+        if called(node) == "len" and node.args:
+            index, owner = 0, node.args[0]
+        elif isinstance(node.func, ast.Attribute) and node.func.attr in ("numel", "size"):
+            owner = node.func.value
+            index = value_of(node.args[0], scope) if node.args else index
+        else:
+            return _MISSING
+    elif isinstance(node, ast.Attribute) and node.attr == "shape":
+        owner = node.value
+    else:
+        return _MISSING
+    tensor = value_of(owner, scope)
+    if not isinstance(tensor, torch.Tensor) or id(tensor) not in scope[_HELD]:
+        return _MISSING
+    if type(index) is int and -tensor.dim() <= index < tensor.dim():
+        return tensor.shape[index]
+    return tensor.numel()
 
 
 def _numbers_in(node: ast.AST) -> list[int]:
@@ -155,29 +197,3 @@ def _numbers_in(node: ast.AST) -> list[int]:
         for one in ast.walk(node)
         if isinstance(one, ast.Constant) and type(one.value) is int and one.value >= _LEAST
     ]
-
-
-def _value(node: ast.AST, scope: dict[str, Any]) -> Any:
-    """The value of a name, of an attribute, or of arithmetic with them; _MISSING if it is none of these."""
-    if isinstance(node, ast.Constant):
-        return node.value
-    if isinstance(node, ast.Name):
-        return scope.get(node.id, _MISSING)
-    if isinstance(node, ast.Attribute):
-        owner = _value(node.value, scope)
-        if owner is _MISSING or isinstance(owner, torch.Tensor):
-            return _MISSING
-        return getattr(owner, node.attr, _MISSING)
-    if isinstance(node, ast.Subscript):
-        owner, key = _value(node.value, scope), _value(node.slice, scope)
-        if isinstance(owner, (dict, list, tuple)) and isinstance(key, (int, str)):
-            try:
-                return owner[key]  # type: ignore[index]
-            except (KeyError, IndexError, TypeError):
-                return _MISSING
-    if isinstance(node, ast.BinOp):
-        left, right = _value(node.left, scope), _value(node.right, scope)
-        compute = _ARITHMETIC.get(type(node.op))
-        if compute is not None and type(left) is int and type(right) is int:
-            return compute(left, right)
-    return _MISSING

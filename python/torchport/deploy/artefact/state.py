@@ -15,8 +15,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from torchport._walk import walk
+from torchport._walk import Found, path_text, walk
 from torchport.deploy.artefact.errors import ExportError
+from torchport.deploy.artefact.held_by_code import variables_of
 from torchport.deploy.artefact.held_values import holders_of, same
 
 # The version of a tensor and the address of its data.
@@ -32,15 +33,20 @@ class State:
         """
         shared = set() if parameters else {id(parameter) for parameter in module.parameters()}
         self._tensors: dict[str, tuple[torch.Tensor, Mark, torch.Tensor | None]] = {}
-        for found in walk(module, open_modules=True):
-            tensor = found.value
+        variables = list(variables_of(module))
+        held = {one.name: one.then for one in variables if not isinstance(one.then, nn.Module)}
+        in_code = [(_name_in(found), found.value) for found in walk(held, open_modules=True)]
+        in_modules = [
+            (found.path.lstrip("."), found.value) for found in walk(module, open_modules=True)
+        ]
+        for name, tensor in {id(one[1]): one for one in [*in_code, *in_modules]}.values():
             if not isinstance(tensor, torch.Tensor) or tensor.is_meta:
                 continue
             mark = _mark(tensor)
             needs_copy = mark is None or id(tensor) not in shared
             copy = tensor.detach().clone() if needs_copy else None
-            self._tensors[found.path.lstrip(".")] = (tensor, mark, copy)
-        self._holders = list(holders_of(module))
+            self._tensors[name] = (tensor, mark, copy)
+        self._holders = list(holders_of(module, variables))
 
     def changed(self) -> list[str]:
         """The names of what has another value now than at the moment, such as ``layers.0.n``."""
@@ -61,6 +67,11 @@ class State:
                     f"the forward changes the parameter {name} in place, and an artefact cannot "
                     "change its weights; do it outside of forward"
                 )
+
+
+def _name_in(found: Found) -> str:
+    first, *others = found.steps
+    return f"{first.key}{path_text(others)}"
 
 
 def _mark(tensor: torch.Tensor) -> Mark:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
@@ -33,7 +33,7 @@ def refuse_state(
     changed: list[str],
     first: list[torch.Tensor],
     *,
-    between: Callable[[], Any],
+    between: Sequence[Callable[[], Any]],
     again: Callable[[], list[torch.Tensor]],
 ) -> None:
     """Raises KeepsState if a call gives another result after other calls have changed the model.
@@ -41,8 +41,9 @@ def refuse_state(
     It is called after a run within `kept` that gave ``first`` and changed ``changed``. ``between``
     calls the model with other inputs; its errors do not count. ``again`` repeats the first call.
     """
-    with contextlib.suppress(Exception):  # the model need not accept made-up inputs
-        between()
+    for call in between:
+        with contextlib.suppress(Exception):  # the model need not accept made-up inputs
+            call()
     torch.manual_seed(0)
     second = again()
     if len(first) == len(second) and all(map(same, first, second)):

@@ -4,6 +4,7 @@ use, and what their authors call the objects that tell."""
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 # They tell it, or keep it in a file.
 TOLD = {
@@ -35,6 +36,8 @@ PASSED_ON = {
 }
 _METRIC_ENDS = ("_score", "_error", "_accuracy")
 KEPT = {"append", "extend", "update", "add", "insert", "setdefault", "appendleft", "put"}
+# How many there are of what they give hangs on values.
+PICKS = {"set", "frozenset", "Counter", "unique", "compress", "takewhile", "dropwhile", "fromkeys"}
 # Where a number is a size or a count.
 SIZED = {
     *("zeros", "ones", "empty", "full", "rand", "randn", "randint", "arange", "range", "linspace"),
@@ -83,3 +86,32 @@ def may_stop(call: ast.Call) -> str:
         if "stop" in name.lower() and name:
             return name
     return ""
+
+
+def imported(statements: Iterable[ast.stmt]) -> set[str]:
+    """The names that a file's statements import, and those of its classes."""
+    names: set[str] = set()
+    for one in statements:
+        if isinstance(one, (ast.Import, ast.ImportFrom)):
+            names.update((alias.asname or alias.name).partition(".")[0] for alias in one.names)
+        elif isinstance(one, ast.ClassDef):
+            names.add(one.name)
+    return names
+
+
+def counters(statements: Iterable[ast.stmt]) -> set[str]:
+    """The variables that count the rounds of loops."""
+    return {
+        name.id
+        for one in statements
+        if isinstance(one, ast.For) and isinstance(one.iter, ast.Call)
+        for name in _counted(one.target, called(one.iter))
+    }
+
+
+def _counted(target: ast.AST, by: str) -> list[ast.Name]:
+    if by == "enumerate" and isinstance(target, ast.Tuple):
+        target = target.elts[0]
+    elif by not in ("range", "trange"):
+        return []
+    return [target] if isinstance(target, ast.Name) else []

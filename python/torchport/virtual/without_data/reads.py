@@ -100,6 +100,8 @@ def _arithmetic(base: type, name: str) -> Callable[..., Any]:
         result = own(self, *others)
         if result is NotImplemented and others and isinstance(others[0], (list, tuple, str, bytes)):
             _note("size")
+        if base is float and isinstance(result, int):
+            _note("number")  # round(v): C takes it as an index without asking it
         return tuple(map(_wrapped, result)) if type(result) is tuple else _wrapped(result)
 
     return functools.wraps(own)(compute)

@@ -13,11 +13,15 @@ import functools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from torchport.virtual.without_data import texts
 from torchport.virtual.without_data.known_calls import (
     KEPT,
     MAKERS,
+    PICKS,
     SIZED,
     called,
+    counters,
+    imported,
     is_passed_on,
     is_told,
     may_stop,
@@ -80,10 +84,15 @@ class _Flow:
     """Where a number goes from one statement, by names. An array goes on through functions that are not known: what
     decides is a number of it."""
 
-    def __init__(self, tree: ast.Module, start: ast.stmt, is_array: bool) -> None:
+    def __init__(self, tree: ast.Module, start: ast.stmt, how: str) -> None:
         self.names: set[str] = set()
-        self.is_array = is_array
+        self.texts: set[str] = set()  # names of texts that show the number
+        self.is_condition = how == "condition"
+        self.is_array = how == "array"
         self.is_cut = False  # the array's size hangs on its values
+        self.is_picked = (
+            False  # some of several numbers were chosen by their values: how many is not known
+        )
         self.ends = False  # it decides when a loop ends
         self.start = start
         self.found = False  # what reads the number is in the first statement
@@ -93,28 +102,16 @@ class _Flow:
             for one in self.statements
             if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))
         }
-        self.counters = {
-            name.id
-            for one in self.statements
-            if isinstance(one, ast.For) and isinstance(one.iter, ast.Call)
-            for name in self.counted(one.target, called(one.iter))
-        }
+        self.imported = imported(self.statements)
+        self.counters = counters(self.statements)
         self.owners = {
             id(inner): one.name for one in self.functions.values() for inner in ast.walk(one)
         }
 
-    @staticmethod
-    def counted(target: ast.AST, by: str) -> list[ast.Name]:
-        if by == "enumerate" and isinstance(target, ast.Tuple):
-            target = target.elts[0]
-        elif by not in ("range", "trange"):
-            return []
-        return [target] if isinstance(target, ast.Name) else []
-
     def follow(self) -> None:
-        before = -1
-        while before != len(self.names):
-            before = len(self.names)
+        before = None
+        while before != (now := (len(self.names), len(self.texts), self.is_cut, self.is_picked)):
+            before = now
             for statement in self.statements:
                 self.judge(statement)
 
@@ -122,6 +119,10 @@ class _Flow:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assert)):
             return
         first = statement is self.start
+        try:
+            texts.follow(self, statement, _header(statement), first)
+        except texts.DecidesError:
+            raise _MattersError from None
         goes = [part for part in _header(statement) if self.has(part, first)]
         if not goes or isinstance(statement, ast.Raise):
             return
@@ -131,6 +132,7 @@ class _Flow:
                 self.taint(targets)
         elif isinstance(statement, (ast.For, ast.AsyncFor)):
             self.taint([statement.target])
+            self.repeats(statement.body)
         elif isinstance(statement, ast.If):
             self.under(statement)
         elif isinstance(statement, ast.Return):
@@ -211,15 +213,24 @@ class _Flow:
             return self.of_call(node, first)
         parts = [self.has(part, first) for part in ast.iter_child_nodes(node)]
         if isinstance(node, ast.Attribute):
-            if node.attr in _OF_SHAPE and not self.is_cut:
+            if node.attr in _OF_SHAPE and not self.is_chosen():
                 return False
             return node.attr in self.names or any(parts)
+        if isinstance(node, _COMPREHENSIONS):
+            self.picks(node, first)
+        if isinstance(node, ast.Compare):
+            parts.append(
+                any([texts.is_text(self, one, first) for one in ast.iter_child_nodes(node)])
+            )
         if isinstance(node, _DECIDES) or (
             isinstance(node, _COMPREHENSIONS) and any(one.ifs for one in node.generators)
         ):
             return self.of_decision(node, first, parts)
         if isinstance(node, ast.Subscript) and self.has(node.slice, first):
-            if not self.is_array:
+            is_other = not self.has(node.value, first)
+            if not self.is_array or (
+                is_other and (self.is_picked or isinstance(node.slice, ast.Slice))
+            ):
                 raise _MattersError
             self.is_cut = True
         leaves = isinstance(node, (ast.Yield, ast.YieldFrom, ast.Lambda)) and any(parts)
@@ -232,6 +243,35 @@ class _Flow:
         if isinstance(node, ast.NamedExpr) and parts[1]:
             self.taint([node.target])
         return any(parts) and not isinstance(node, ast.JoinedStr)
+
+    def is_chosen(self) -> bool:
+        """Whether how many numbers there are hangs on their values."""
+        return self.is_cut or self.is_picked
+
+    def picks(self, node: ast.AST, first: bool) -> None:
+        """Of a comprehension: whether values decide how many it has, and whether it does something for each."""
+        assert isinstance(node, _COMPREHENSIONS)
+        conditions = [one for part in node.generators for one in part.ifs]
+        by_value = any([self.has(one, first) for one in conditions])
+        if by_value or (conditions and first and self.is_condition):
+            self.is_picked = True
+        value = node.key if isinstance(node, ast.DictComp) else node.elt
+        if isinstance(node, (ast.SetComp, ast.DictComp)) and self.has(value, first):
+            self.is_picked = True
+        if any([self.has(part.iter, first) for part in node.generators]):
+            values = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+            self.repeats(values)
+
+    def repeats(self, body: Iterable[ast.AST]) -> None:
+        """What is done once for each of some numbers, where values decide how many there are."""
+        if not self.is_picked:
+            return
+        for node in (inner for one in body for inner in ast.walk(one)):
+            if not isinstance(node, ast.Call) or is_told(node) or is_passed_on(node):
+                continue
+            if saves(node) or called(node) in KEPT or called(node) in (_READS | {"len"}):
+                continue
+            raise _MattersError
 
     def of_decision(self, node: ast.AST, first: bool, parts: list[bool]) -> bool:
         if not (first or any(parts)):
@@ -261,27 +301,41 @@ class _Flow:
         if is_told(call):
             self.found = True
             return False
+        if own and not self.is_array and self.is_chosen_function(call):
+            raise _MattersError
         if first and name in (_MAKE_ARRAYS if self.is_array else _READS):
             self.found = True
             return True
+        if texts.is_read_again(self, call, first):
+            return True
         if name == "len":
-            return self.is_cut and any(given)
+            return self.is_chosen() and any(given)
+        if name in PICKS and any(given):
+            self.is_picked = True
         if name in KEPT and isinstance(call.func, ast.Attribute):
             if any(given):
                 self.taint([call.func.value])
             return own
         if any(given) and not is_passed_on(call) and name not in self.names:
             return self.of_unknown(call, name)
-        if self.is_array and self.is_cut and name in MAKERS and (own or any(given)):
+        if self.is_array and self.is_chosen() and name in MAKERS and (own or any(given)):
             raise _MattersError
         return own or any(given)
+
+    def is_chosen_function(self, call: ast.Call) -> bool:
+        """Whether the number chose what is called: `(a if v > 0 else b)(x)`, `f = table.get(v)` and `f(x)`."""
+        if isinstance(call.func, (ast.Call, ast.IfExp, ast.Subscript)):
+            return True
+        if not isinstance(call.func, ast.Name) or is_passed_on(call) or may_stop(call):
+            return False
+        return call.func.id not in (self.functions.keys() | self.imported | _READS)
 
     def of_unknown(self, call: ast.Call, name: str) -> bool:
         """Of a function that is given the number, and whose name says nothing."""
         if asked := may_stop(call):
             self.names.add(asked)
             return True
-        if self.is_array and (name in SIZED or (self.is_cut and name in MAKERS)):
+        if self.is_array and (name in SIZED or (self.is_chosen() and name in MAKERS)):
             raise _MattersError
         if name not in self.functions or (
             isinstance(call.func, ast.Attribute) and not self.is_array
@@ -328,7 +382,7 @@ def _goes_on(how: str, tree: ast.Module, start: ast.stmt) -> Matters | None:
         return Matters.NO
     if how == "condition" and isinstance(start, (ast.While, ast.For)):
         return Matters.YES
-    flow = _Flow(tree, start, how == "array")
+    flow = _Flow(tree, start, how)
     try:
         if how == "condition" and isinstance(start, ast.If):
             flow.under(start)

@@ -1,7 +1,7 @@
 """Names the operators of a graph that ONNX Runtime computes otherwise than torch for some inputs.
 
-Seen with ONNX Runtime 1.31 on a CPU. The comparison with eager has no NaN, no infinity and no index that torch
-refuses among its inputs.
+Seen with ONNX Runtime 1.31 on a CPU. The comparison with eager has no NaN, no infinity, no index that torch refuses
+and no larger integers than the sample among its inputs.
 """
 
 from __future__ import annotations
@@ -69,6 +69,24 @@ def _divided(node: fx.Node, inputs: frozenset[str]) -> bool:
     return node.kwargs.get("rounding_mode") == "floor" and _floating(node, inputs)
 
 
+def _integer(node: fx.Node, inputs: frozenset[str]) -> bool:
+    """Whether the operator gets whole numbers that are computed from inputs."""
+    tensors = [one for one in node.all_input_nodes if isinstance(_value(one), torch.Tensor)]
+    whole = [one for one in tensors if not _value(one).is_floating_point()]
+    wide = [one for one in whole if _value(one).dtype in (torch.int32, torch.int64)]
+    return len(whole) == len(tensors) and any(_is_of_inputs(one, inputs) for one in wide)
+
+
+def _integer_of_64_bits(node: fx.Node, inputs: frozenset[str]) -> bool:
+    return _integer(node, inputs) and any(
+        getattr(_value(one), "dtype", None) == torch.int64 for one in node.all_input_nodes
+    )
+
+
+def _rounded(node: fx.Node, inputs: frozenset[str]) -> bool:
+    return node.kwargs.get("rounding_mode") is not None and _integer(node, inputs)
+
+
 def _indexed_by(at: int) -> Callable[[fx.Node, frozenset[str]], bool]:
     """Whether the argument, the indices, is computed from values of inputs."""
     return lambda node, inputs: len(node.args) > at and _is_of_inputs(node.args[at], inputs)
@@ -109,6 +127,18 @@ _KINDS: dict[str, dict[str, _Which]] = {
         "floor_divide": _floating,
         "div": _divided,
     },
+    # The exporter divides them as float32, which has 24 bits.
+    "integers beyond 2^24": {
+        "div": _rounded,
+        "floor_divide": _integer,
+        "prod": _integer,
+    },
+    # ONNX Runtime has no kernels of 64 bits for them.
+    "integers beyond 2^31": dict.fromkeys(
+        ["sign", "sgn", "minimum", "maximum", "clamp", "clamp_min", "clamp_max"],
+        _integer_of_64_bits,
+    ),
+    "integers beyond 2^53": dict.fromkeys(["fmod", "sum"], _integer_of_64_bits),
     "indices that torch refuses, such as -1": {
         "embedding": _indexed_by(1),
         "one_hot": _indexed_by(0),
