@@ -160,6 +160,9 @@ def test_a_test_for_cuda_in_other_words(torchport, name: str) -> None:
     for devices in ("cuda:1", "none", "mps:1"):
         run = torchport("run", "-q", "--devices", devices, "main.py")
         assert (run.returncode, run.stdout) == (0, "(4, 2)\n"), (devices, text + run.stderr)
+    found = json.loads(torchport("check", "--format", "json").stdout)["findings"]
+    written = [one for one in found if one["code"] == "TP106"]
+    assert files or written == [], (text, written)
 
 
 @pytest.mark.parametrize(
