@@ -153,6 +153,62 @@ def test_a_half_that_knows_cuda_only(torchport, half: str) -> None:
         assert (run.returncode, run.stdout) == (0, "(1, 2)\n"), (devices, run.stderr)
 
 
+# What asks for CUDA in words that say nothing of a device: each program has a part of this file and one of others.
+NET_OF_HALF = "import torch\n{imports}\nnet = torch.nn.Linear(3, 2)\n{move}\nx = torch.ones(4, 3).cuda()\nprint(tuple(net(x).shape))\n"
+WHERE = "from types import SimpleNamespace\nimport torch\n\ncfg = SimpleNamespace(where='cuda')\nif not torch.cuda.is_available():\n    cfg.where = 'cpu'\n"
+SHIP = "def ship(t, on=torch.cuda.is_available()):\n    return t.cuda() if on else t\n\n\n"
+TESTS: dict[str, tuple[str, str, dict[str, str]]] = {
+    "walrus": ("", "if (ok := torch.cuda.is_available()):\n    net = net.cuda()\n", {}),
+    "match": ("", "match torch.cuda.is_available():\n    case True:\n        net = net.cuda()\n", {}),
+    "subscript": ("", "move = {True: lambda t: t.cuda(), False: lambda t: t}[torch.cuda.device_count() > 0]\nnet = move(net)\n", {}),
+    "and": ("", "HAVE = torch.cuda.is_available()\nHAVE and net.cuda()\n", {}),
+    "and of another file": ("import env", "env.HAVE and net.cuda()\n", {"env.py": "import torch\n\nHAVE = torch.cuda.is_available()\n"}),
+    "if of another file": ("from env import HAVE", "if HAVE:\n    net.cuda()\n", {"env.py": "import torch\n\nHAVE = torch.cuda.is_available()\n"}),
+    "default": ("", SHIP + "net = ship(net)\n", {}),
+    "default of a partial": ("import functools", SHIP + "move = functools.partial(ship)\nnet = move(net)\n", {}),
+    "attribute": ("", WHERE + "net = net.to(cfg.where)\n", {}),
+    "attribute of another file": ("from cfg import cfg", "net = net.to(cfg.where)\n", {"cfg.py": WHERE}),
+    "name": ("", "where = 'cuda'\nif not torch.cuda.is_available():\n    where = 'cpu'\nnet = net.to(where)\n", {}),
+    "functions": ("", "def keep(t):\n    return t\n\n\ndef ship(t):\n    return t.cuda()\n\n\nmove = ship if torch.cuda.is_available() else keep\nnet = move(net)\n", {}),
+    "result": ("", "def ready():\n    return torch.cuda.is_available()\n\n\nif ready():\n    net = net.cuda()\n", {}),
+    "argument": ("", "def place(t, there):\n    return t.cuda() if there else t\n\n\nnet = place(net, torch.cuda.is_available())\n", {}),
+    "list": ("", "for there in [torch.cuda.is_available()]:\n    if there:\n        net = net.cuda()\n", {}),
+    "attributes of a module": ("", "class Env:\n    there = torch.cuda.is_available()\n\n\nif Env.there:\n    net = net.cuda()\n", {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_a_test_for_cuda_in_other_words(torchport, name: str) -> None:
+    imports, move, files = TESTS[name]
+    for path, text in (files | {"main.py": NET_OF_HALF.format(imports=imports, move=move)}).items():
+        torchport.write(path, text)
+    torchport("fix", "-q")
+    text = (torchport.folder / "main.py").read_text()
+    for devices in ("cuda:1", "none", "mps:1"):
+        run = torchport("run", "-q", "--devices", devices, "main.py")
+        assert (run.returncode, run.stdout) == (0, "(4, 2)\n"), (devices, text + run.stderr)
+    found = json.loads(torchport("check", "--format", "json").stdout)["findings"]
+    written = [one for one in found if one["code"] == "TP106"]
+    assert files or written == [], (text, written)
+
+
+@pytest.mark.parametrize(
+    "line",
+    (
+        "print('CUDA:', torch.cuda.is_available())",
+        "use_cuda = torch.cuda.is_available()\nworkers = 2 if use_cuda else 1",
+        "workers = torch.cuda.device_count() * 2",
+        "if torch.cuda.is_available():\n    torch.cuda.manual_seed(0)",
+        "loader = torch.utils.data.DataLoader([1], pin_memory=torch.cuda.is_available())",
+    ),
+)
+def test_a_test_for_cuda_that_places_nothing(torchport, line: str) -> None:
+    torchport.write("main.py", f"import torch\n\n{line}\nx = torch.ones(4, 3).cuda()\n")
+    torchport("fix", "-q")
+    text = (torchport.folder / "main.py").read_text()
+    assert "mps" in text or "accelerator" in text, text
+
+
 def test_all_or_none_behind_a_demand(torchport) -> None:
     """`model.train()` is no use of the function `train`."""
     torchport.write(

@@ -37,7 +37,20 @@ OWN = """class Net(nn.Module):
 net = Net().cuda()
 print(net(torch.ones(1, 2).cuda()).device)
 """
+UNMOVED = """class Net(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.mu = torch.ones(d).cuda()
+        self.p = nn.Parameter(torch.zeros(d, device="cuda"))
+
+    def forward(self, x):
+        return (x - self.mu) * self.p
+
+
+print(Net(2)(torch.ones(1, 2).cuda()).device)
+"""
 PROGRAMS = {
+    "a tensor of a module that nobody moves": UNMOVED,
     "a tensor that stays on another device": BUFFER.format(there=', device="cuda:1")'),
     "a tensor that is moved to another device": BUFFER.format(there=").cuda(1)"),
     "names that mean something else": "DEVICE = 3\nTORCH_DEVICE = 'x'\n_TORCH_DEVICE = ()\nnet = nn.Linear(2, 2).cuda()\n"
@@ -54,6 +67,36 @@ PROGRAMS = {
     "torch.save(a.state_dict(), 'net.pt')\nb.load_state_dict(torch.load('net.pt'))\nx = torch.ones(4, 2).cuda()\nprint(torch.equal(a(x), b(x)))\n",
     "the first device beside another current one": "torch.cuda.set_device(1)\nx = torch.ones(2).cuda(0)\nprint(x.device)\n",
 }  # fmt: skip
+
+
+MOVER = (
+    "class Mover:\n    def cuda(self):\n        self.rows = self.rows.cuda()\n        return self\n"
+)
+DECORATOR = "def movable(cls):\n    def cuda(self):\n        self.rows = self.rows.cuda()\n        return self\n\n    cls.cuda = cuda\n    return cls\n"
+ROWS = "    def __init__(self):\n        self.rows = torch.ones(2)\n"
+TO = "\n    def to(self, place):\n        assert place.startswith('cuda')\n        return self.cuda()\n"
+BANK = "\n\nbank = Bank().cuda()\nprint(bank.rows.device)\n"
+BASE = "from torch import nn\n\n\nclass Base(nn.Module):\n    on_gpu = False\n\n    def cuda(self, device=None):\n        self.on_gpu = True\n        return super().cuda(device)\n"
+OWN_MOVES = {
+    "a base class of another file": (MOVER, "from part import Mover\n\n\nclass Bank(Mover):\n" + ROWS + BANK),
+    "a decorator of another file": (DECORATOR, "from part import movable\n\n\n@movable\nclass Bank:\n" + ROWS + BANK),
+    "a to of its own": (MOVER, "from part import Mover\n\n\nclass Bank(Mover):\n" + ROWS + TO + BANK),
+    "an imported class": (MOVER + "\n\nclass Bank(Mover):\n    def __init__(self):\n        import torch\n\n        self.rows = torch.ones(2)\n", "from part import Bank\n" + BANK),
+    "a module's base of another file": (BASE, "from torch import nn\nfrom part import Base\n\n\nclass Net(Base):\n    def __init__(self):\n        super().__init__()\n        self.layer = nn.Linear(2, 2)\n\n\nnet = Net().cuda()\nprint(net.layer.weight.device, net.on_gpu)\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OWN_MOVES)
+def test_moves_of_their_own_are_only_described(torchport, name: str) -> None:
+    part, main = OWN_MOVES[name]
+    torchport.write("part.py", part)
+    torchport.write("main.py", "import torch\n" + main)
+    before = torchport("run", "-q", "--devices", "cuda:1", "main.py")
+    assert before.returncode == 0, before.stderr
+    torchport("fix", "-q", "--unsafe-fixes")
+    assert "().cuda()" in (torchport.folder / "main.py").read_text()
+    after = torchport("run", "-q", "--devices", "cuda:1", "main.py")
+    assert (after.returncode, after.stdout) == (0, before.stdout), after.stderr
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "devices/device_kind.h"
+#include "source/semantics/cuda_tests.h"
 #include "source/semantics/guards.h"
 #include "source/semantics/literals.h"
 
@@ -206,7 +207,7 @@ struct OfFile {
     const auto choices = model.nodes(Kind::kConditional);
     const auto dictionaries = model.nodes(Kind::kDictionary);
     const auto calls = model.nodes(Kind::kCall);
-    found.keeps = names_float64(model) || moves_below_test(model) ||
+    found.keeps = names_float64(model) || moves_below_test(model) || has_unread_test(model) ||
                   std::any_of(dictionaries.begin(), dictionaries.end(), lists_cuda_and_cpu) ||
                   std::any_of(calls.begin(), calls.end(),
                               [&](Node call) { return moves_by_name(model, call); }) ||

@@ -19,7 +19,8 @@ namespace torchport::semantics {
 // it would be on mps where this is on the CPU.
 struct CudaOrCpu {
   // It has something on CUDA where CUDA is and otherwise leaves it on the CPU (`.cuda()` below a
-  // test for CUDA, a choice by more than that test), or it names float64, which mps does not have,
+  // test for CUDA, a choice by more than that test, a test whose answer goes where no analysis
+  // follows), or it names float64, which mps does not have,
   // nor every GPU of Intel. No fix changes that.
   bool keeps = false;
   // It chooses by asking for CUDA alone, `"cuda" if torch.cuda.is_available() else "cpu"`, which

@@ -222,6 +222,20 @@ Node moved_by_hand(const SemanticModel& model, Node value) {
   return cuda && model.called(value).empty() ? value : Node{};
 }
 
+// Whether the file never moves an object of the class, so that its tensors are where they are
+// made.
+bool is_never_moved(const SemanticModel& model, const semantics::ClassFacts& facts) {
+  const auto is_of_class = [&](Node call) {
+    const Value value = model.value(object_of(call));
+    return value.is(Type::kModule) && value.text == facts.name;
+  };
+  for (const std::string_view method : {"cuda", "to"}) {
+    const auto calls = model.calls_of(method);
+    if (std::any_of(calls.begin(), calls.end(), is_of_class)) return false;
+  }
+  return true;
+}
+
 void add_fix(const PythonContext& context, const semantics::ClassFacts& facts,
              std::string_view name, const Attribute& attribute, const std::vector<Attribute>& all,
              Finding& finding) {
@@ -234,7 +248,8 @@ void add_fix(const PythonContext& context, const semantics::ClassFacts& facts,
       fmt::format("register it: {}.register_buffer(\"{}\", ..., persistent=False)", self, name);
   fix.edits.push_back({{attribute.target.start(), attribute.value.start()},
                        fmt::format("{}.register_buffer({}, ", self, quoted(context.model, name))});
-  if (const Node call = moved_by_hand(context.model, attribute.value)) {
+  const Node call = moved_by_hand(context.model, attribute.value);
+  if (call && !is_never_moved(context.model, facts)) {
     fix.edits.push_back({method_span(call), ", persistent=False)"});
   } else {
     fix.edits.push_back(insert_after(attribute.value, ", persistent=False)"));

@@ -107,26 +107,56 @@ bool is_storage(const SemanticModel& model, Node object, int depth = 0) {
   });
 }
 
+// The call that made an object, as far as one name shows it.
+Node maker_of(const SemanticModel& model, Node object) {
+  object = syntax::unwrap(object);
+  if (object.is(Kind::kIdentifier)) {
+    const auto bindings = model.scopes().reaching(object.text(), object);
+    if (bindings.size() == 1 && bindings.front()->kind == semantics::BindingKind::kAssign &&
+        !bindings.front()->unpacked)
+      object = syntax::unwrap(bindings.front()->value);
+  }
+  return object.is(Kind::kCall) ? object : Node{};
+}
+
+// Whether an object is made from a class of the project that may have moves from elsewhere: of this
+// file with a base of another one or a decorator, or imported.
+bool is_of_open_class(const SemanticModel& model, Node object) {
+  const Node maker = maker_of(model, object);
+  if (!maker) return false;
+  const Node kind = syntax::callee(maker);
+  if (const semantics::ClassFacts* facts = model.class_named(kind.text())) {
+    return facts->node.parent().is(Kind::kDecorated) ||
+           std::any_of(facts->bases.begin(), facts->bases.end(), [&](const std::string& base) {
+             return !base.starts_with("torch.") && base != "object";
+           });
+  }
+  const std::string& name = model.qualified(kind);
+  const std::string_view last = std::string_view(name).substr(name.rfind('.') + 1);
+  return !name.starts_with("torch.") && !last.empty() && last.front() >= 'A' && last.front() <= 'Z';
+}
+
 // How far `.cuda()` of an object may be rewritten: an object of the project's own class may have a
 // `cuda` that does more than `to`, or no `to`.
 Applicability most_for(const PythonContext& context, Node object) {
-  if (is_storage(context.model, object)) return Applicability::kDisplay;
-  const Value value = context.model.value(object);
+  const SemanticModel& model = context.model;
+  if (is_storage(model, object)) return Applicability::kDisplay;
+  const Value value = model.value(object);
   if (value.is(Type::kTensor)) return Applicability::kSafe;
+  const auto& own = model.facts<OwnMethods>();
+  const bool moves =
+      own.any || (context.project != nullptr && context.project->has_own_cuda_method());
+  if (moves && is_of_open_class(model, object)) return Applicability::kDisplay;
   if (value.is(Type::kModule)) {
-    if (const semantics::ClassFacts* facts = context.model.class_named(value.text)) {
+    if (const semantics::ClassFacts* facts = model.class_named(value.text)) {
       // `.to()` would leave behind what the class moves in its own method, or be no move.
-      if (moves_itself(context.model, *facts)) return Applicability::kDisplay;
-      return semantics::patches_moves(context.model) ? Applicability::kUnsafe
-                                                     : Applicability::kSafe;
+      if (moves_itself(model, *facts)) return Applicability::kDisplay;
+      return semantics::patches_moves(model) ? Applicability::kUnsafe : Applicability::kSafe;
     }
     if (value.text.starts_with("torch.")) return Applicability::kSafe;
   }
-  const auto& own = context.model.facts<OwnMethods>();
   if (own.cuda_only) return Applicability::kDisplay;
-  return own.any || (context.project != nullptr && context.project->has_own_cuda_method())
-             ? Applicability::kUnsafe
-             : Applicability::kSafe;
+  return moves ? Applicability::kUnsafe : Applicability::kSafe;
 }
 
 // Whether torch.arange() may step by fractions: the CPU adds them as doubles, and CUDA as floats.

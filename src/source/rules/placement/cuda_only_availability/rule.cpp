@@ -156,7 +156,8 @@ bool is_choice_of_fix(const PythonContext& context, Node conditional) {
   const Node holder = holder_of(conditional);
   const Node device = holder.parent();
   if (!device.is(Kind::kCall) || context.model.called(device) != "torch.device")
-    return !holder.is(Kind::kAssignment);
+    return !holder.is(Kind::kAssignment) ||
+           holder.child(Field::kLeft).text() == context.devices.variable() + "_NAME";
   const Node assignment = device.parent();
   return !assignment.is(Kind::kAssignment) ||
          assignment.child(Field::kLeft).text() == context.devices.variable();
