@@ -13,7 +13,6 @@
 
 #include "base/file_system.h"
 #include "cli/command.h"
-#include "cli/python.h"
 #include "cli/terminal.h"
 #include "source/project/discover.h"
 #include "source/project/required_torch.h"
@@ -61,9 +60,9 @@ std::unique_ptr<project::Cache> open_cache(const std::string& root) {
 // Where nothing says which torch a project supports, fixes are written for the one that it runs
 // with.
 void take_installed_torch(const base::FileSystem& fs, project::Config& config) {
-  for (const std::string& prefix : {environment("VIRTUAL_ENV"), environment("CONDA_PREFIX"),
-                                    own_folder().parent_path().string()}) {
-    const auto sites = project::site_packages(fs, prefix, {});
+  for (const std::string& environment_of_user :
+       {environment("VIRTUAL_ENV"), environment("CONDA_PREFIX")}) {
+    const auto sites = project::site_packages(fs, environment_of_user, {});
     if (const auto floor = project::installed_torch(fs, sites)) {
       config.settings.min_torch = floor->version;
       config.min_torch_from = floor->from;
