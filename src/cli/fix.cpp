@@ -100,8 +100,7 @@ void tell_of_moved_trees(const FixHistory& history) {
     places += fmt::format("  {}\n", report::one_line(gone[i].tree));
   base::tell(
       "torchport: if this folder was moved or renamed, move it back for `fix --undo`; {} of "
-      "folders "
-      "that are gone:\n{}",
+      "folders that are gone:\n{}",
       counted(gone.size(), "history", "histories"), places);
 }
 

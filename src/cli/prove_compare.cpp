@@ -144,19 +144,21 @@ Elsewhere compare_files(const ProveOptions& options, const ProvedRun& a, const P
         proof::compare_files(a.result.folder + "/" + name, b.result.folder + "/" + name, tolerance);
     if (found.files == proof::FilesAre::kTheSame) continue;
     fmt::print("    {} {}\n", name, found.words);
-    if (found.files == proof::FilesAre::kDifferent) answer = Elsewhere::kDifferent;
-    if (answer == Elsewhere::kSame) answer = Elsewhere::kUnknown;
+    answer = std::max(answer, found.files == proof::FilesAre::kDifferent ? Elsewhere::kDifferent
+                                                                         : Elsewhere::kUnknown);
   }
   return answer;
 }
 
-Elsewhere worse(Elsewhere a, Elsewhere b) {
-  return std::max(a, b);
+// The tolerance for results and files that depend on all of both runs.
+double coarsest_tolerance(const ProvedRun& a, const ProvedRun& b) {
+  if (!a.trace || !b.trace) return proof::tolerance_of("Float[");
+  return std::max(a.trace->coarsest_tolerance(), b.trace->coarsest_tolerance());
 }
 
 // Operators and what was printed.
 Elsewhere compare_results(const ProveOptions& options, const ProvedRun& a, const ProvedRun& b) {
-  if (!both_traced(a, b)) return compare_printed(options, a, b, proof::tolerance_of("Float["));
+  if (!both_traced(a, b)) return compare_printed(options, a, b, coarsest_tolerance(a, b));
   const proof::Alignment found = proof::align(*a.trace, *b.trace);
   if (found.compared == 0 && !found.parting) {
     fmt::print("    there are no operators to compare\n");
@@ -166,7 +168,7 @@ Elsewhere compare_results(const ProveOptions& options, const ProvedRun& a, const
     print_alignment(found);
     return same_output(options, a, b, found.tolerance) ? Elsewhere::kSame : Elsewhere::kDifferent;
   }
-  const double tolerance = std::max(a.trace->coarsest_tolerance(), b.trace->coarsest_tolerance());
+  const double tolerance = coarsest_tolerance(a, b);
   fmt::print(
       "    the results differ from operator {} on ({}, {}), so the outputs are compared, within "
       "{:.2g}\n",
@@ -177,7 +179,7 @@ Elsewhere compare_results(const ProveOptions& options, const ProvedRun& a, const
   fmt::print(
       "    the optimizers took other steps, or left other parameters after the last ones, which is "
       "not printed\n");
-  return worse(printed, Elsewhere::kUnknown);
+  return std::max(printed, Elsewhere::kUnknown);
 }
 
 }  // namespace
@@ -223,12 +225,10 @@ bool same_program(const ProveOptions& options, const ProvedRun& a, const ProvedR
 Elsewhere compare_elsewhere(const ProveOptions& options, const ProvedRun& a, const ProvedRun& b,
                             const std::string& devices) {
   if (!same_status(a, b)) return Elsewhere::kDifferent;
-  Elsewhere answer = compare_results(options, a, b);
-  double tolerance = proof::tolerance_of("Float[");
-  if (a.trace && b.trace)
-    tolerance = std::max(a.trace->coarsest_tolerance(), b.trace->coarsest_tolerance());
-  answer = worse(answer, compare_files(options, a, b, tolerance));
-  return uses_devices(b, devices) ? answer : worse(answer, Elsewhere::kUnused);
+  const Elsewhere results = compare_results(options, a, b);
+  const Elsewhere files = compare_files(options, a, b, coarsest_tolerance(a, b));
+  const Elsewhere used = uses_devices(b, devices) ? Elsewhere::kSame : Elsewhere::kUnused;
+  return std::max({results, files, used});
 }
 
 }  // namespace torchport::cli::prove_command

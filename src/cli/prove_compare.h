@@ -70,8 +70,8 @@ void print_last_error(const ProvedRun& subject);
 [[nodiscard]] bool same_program(const ProveOptions& options, const ProvedRun& a,
                                 const ProvedRun& b);
 
-// What a comparison of runs on two devices says.
-// kUnused: the results agree, but nothing was computed on the device.
+// What a comparison of runs on two devices says, the worst last. kUnused: the results agree, but
+// nothing was computed on the device.
 enum class Elsewhere : std::uint8_t { kSame, kUnused, kUnknown, kDifferent };
 
 // Compares the runs on another device: results within the tolerance of their types or, where they

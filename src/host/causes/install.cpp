@@ -148,10 +148,10 @@ std::vector<std::string> amd_lines(const Facts& facts) {
   const auto runs = [](const std::vector<std::string>& archs, const Gpu* gpu) {
     return std::find(archs.begin(), archs.end(), gpu->capability) != archs.end();
   };
-  if (works(torch) && !torch->hip.empty() &&
-      (torch->archs.empty() || std::all_of(gpus.begin(), gpus.end(), [&](const Gpu* gpu) {
-         return gpu->capability.empty() || runs(torch->archs, gpu);
-       })))
+  const auto may_run = [&](const Gpu* gpu) {
+    return torch->archs.empty() || gpu->capability.empty() || runs(torch->archs, gpu);
+  };
+  if (works(torch) && !torch->hip.empty() && std::all_of(gpus.begin(), gpus.end(), may_run))
     return {};
   for (const Choice& choice : choices(facts)) {
     const auto& rocm = choice.release->rocm;

@@ -58,10 +58,7 @@ bool is_of_kernels(std::string_view module) {
 bool loads_into_wrapper(const SemanticModel& model) {
   const auto loads = model.calls_of("load_state_dict");
   return std::any_of(loads.begin(), loads.end(), [&](Node load) {
-    const Node object = syntax::callee(load).child(Field::kObject);
-    const std::string_view last =
-        object.is(Kind::kAttribute) ? object.child(Field::kAttributeName).text() : object.text();
-    const auto names = model.named(last);
+    const auto names = model.named(syntax::end_of_name(syntax::callee(load).child(Field::kObject)));
     return std::any_of(names.begin(), names.end(), [&](Node name) {
       const Node target = name.field() == Field::kAttributeName ? name.parent() : name;
       if (target.field() != Field::kLeft || !target.parent().is(Kind::kAssignment)) return false;

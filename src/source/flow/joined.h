@@ -117,11 +117,12 @@ struct Summary::Joined {
   std::vector<std::uint32_t> targets;
   std::unordered_map<std::string_view, Meaning> absolute;  // of what names by imports mean
 
-  std::vector<char> chosen_late;          // for each file; see late_choice.cpp
-  std::vector<char> keeps_cuda_or_cpu;    // for each file: it, or a file of its program, does
-  std::vector<char> chooses_cuda_or_cpu;  // (semantics::CudaOrCpu)
-  bool own_cuda_method = false;           // of any class
-  bool scripts = false;                   // any file
+  std::vector<char> chosen_late;               // for each file; see late_choice.cpp
+  std::vector<char> keeps_cuda_or_cpu;         // for each file: it, or a file of its program, does
+  std::vector<char> chooses_cuda_or_cpu;       // (semantics::CudaOrCpu)
+  bool own_cuda_method = false;                // of any class
+  bool scripts = false;                        // any file
+  std::unordered_set<std::string_view> stars;  // last parts of the modules that files import by `*`
   // For each file; see file_conditions.cpp.
   std::vector<char> with_care;
   Edges careless_imports;           // by imports that the importer cannot do without

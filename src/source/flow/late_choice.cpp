@@ -61,10 +61,11 @@ void Summary::Joined::find_cuda_or_cpu() {
 // A class with a `to` counts if it may have a `cuda` from elsewhere: it inherits from something, or
 // something from it.
 void Summary::Joined::find_own_cuda_methods() {
-  const auto last_of = [](std::string_view name) { return name.substr(name.rfind('.') + 1); };
   std::unordered_set<std::string_view> inherited;
-  for (const FileOfProject& file : files)
-    for (const std::string_view base : file.facts.bases) inherited.insert(last_of(base));
+  for (const FileOfProject& file : files) {
+    for (const std::string_view base : file.facts.bases) inherited.insert(last_part(base));
+    for (const std::string& star : file.facts.whole.stars) stars.insert(last_part(star));
+  }
   scripts = std::any_of(files.begin(), files.end(),
                         [](const FileOfProject& file) { return file.facts.whole.scripts; });
   own_cuda_method = std::any_of(files.begin(), files.end(), [&](const FileOfProject& file) {
@@ -90,13 +91,7 @@ bool Summary::is_imported_by_star(std::string_view path) const {
   // A package is named by its folder; a relative star of it has no name.
   const bool is_package = name == "__init__";
   if (is_package) name = base::file_name(base::parent_path(path));
-  return std::any_of(joined_->files.begin(), joined_->files.end(), [&](const FileOfProject& file) {
-    const auto& stars = file.facts.whole.stars;
-    return std::any_of(stars.begin(), stars.end(), [&](std::string_view star) {
-      const std::string_view last = star.substr(star.rfind('.') + 1);
-      return last == name || (is_package && last.empty());
-    });
-  });
+  return joined_->stars.contains(name) || (is_package && joined_->stars.contains({}));
 }
 
 bool Summary::has_own_cuda_method() const {

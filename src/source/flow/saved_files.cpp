@@ -18,8 +18,7 @@ using syntax::Node;
 constexpr int kMostSteps = 6;  // from what is saved to where it was made
 
 std::string_view last_name(Node call) {
-  const Node callee = syntax::callee(call);
-  return callee.is(Kind::kAttribute) ? callee.child(Field::kAttributeName).text() : callee.text();
+  return syntax::end_of_name(syntax::callee(call));
 }
 
 Node object_of(Node call) {

@@ -145,6 +145,11 @@ Verdicts ask_for_verdicts(const flow::Summary& project,
   return verdicts;
 }
 
+// A star may bring names of another file of the project, whatever its own file speaks of.
+bool has_star(std::string_view source) {
+  return source.find("import *") != std::string_view::npos;
+}
+
 FileResult check_one(const base::FileSystem& fs, const std::string& path,
                      const CheckOptions& options, const std::string& settings) {
   FileResult result;
@@ -167,15 +172,14 @@ FileResult check_one(const base::FileSystem& fs, const std::string& path,
     result.packed_facts = cached_facts(content, options);
     if (packed != nullptr && result.packed_facts != nullptr &&
         unpack(*packed, path, result.findings.diagnostics)) {
-      result.relevant = rules::may_matter(path, *source);
+      result.relevant = !has_star(*source) || rules::may_matter(path, *source);
       drop_ignored(path, options, result.findings.diagnostics);
       return result;
     }
     result.packed_facts = nullptr;
   }
   result.relevant = rules::may_matter(path, *source);
-  // A star may bring names of another file of the project, whatever this one speaks of.
-  if (!result.relevant && source->find("import *") == std::string::npos) {
+  if (!result.relevant && !has_star(*source)) {
     if (options.cache != nullptr) options.cache->put(matters, {});
     return result;
   }

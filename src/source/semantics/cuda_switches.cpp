@@ -236,9 +236,7 @@ void CudaSwitches::find_fields(const SemanticModel& model) {
   for (const Node keyword : model.nodes(Kind::kKeywordArgument)) {
     const std::string_view name = keyword.child(Field::kName).text();
     const Node value = keyword.child(Field::kValue);
-    const Node callee = syntax::callee(keyword.parent().parent());
-    const std::string_view last =
-        callee.is(Kind::kAttribute) ? callee.child(Field::kAttributeName).text() : callee.text();
+    const auto last = syntax::end_of_name(syntax::callee(keyword.parent().parent()));
     if (!is_literal(value) || !base::one_of(kHolders, last) || !is_switch_name(name) ||
         !turns_on(name, value.is(Kind::kTrue)))
       continue;

@@ -18,11 +18,6 @@ using syntax::Kind;
 
 constexpr int kMostSteps = 4;  // from a name to the next
 
-std::string_view end_of_name(Node expression) {
-  return expression.is(Kind::kAttribute) ? expression.child(Field::kAttributeName).text()
-                                         : expression.text();
-}
-
 // A condition around a test: `not test`, `test and other`, `test == True`, `bool(test)`.
 Node whole_condition(Node test) {
   for (Node up = test.parent(); up; up = up.parent()) {
@@ -105,7 +100,7 @@ struct UnreadTests {
       case Kind::kKeywordArgument:
         return is_harmless_name(user.child(Field::kName).text()) || is_harmless(user.parent());
       case Kind::kArgumentList:
-        return is_cuda_flag(end_of_name(whole)) || is_harmless(user);
+        return is_cuda_flag(syntax::end_of_name(whole)) || is_harmless(user);
       case Kind::kPair:
         return is_flag_of_string(user.child(Field::kKey));
       case Kind::kBinaryOperator:
@@ -128,7 +123,7 @@ struct UnreadTests {
          "skipUnless"});
     const Node call = arguments.parent();
     const std::string& name = model.called(call);
-    return base::one_of(kShows, end_of_name(syntax::callee(call))) ||
+    return base::one_of(kShows, syntax::end_of_name(syntax::callee(call))) ||
            name.starts_with("torch.utils.data.") || name.starts_with("torch.amp.") ||
            name.starts_with("torch.cuda.") || name.starts_with("pytest.");
   }
@@ -178,7 +173,7 @@ struct UnreadTests {
     if (!target.is_any(Kind::kIdentifier, Kind::kAttribute)) return false;
     const bool attribute =
         target.is(Kind::kAttribute) || model.scopes().scope_node(target).is(Kind::kClass);
-    const std::string_view name = end_of_name(target);
+    const std::string_view name = syntax::end_of_name(target);
     bool used = false;
     for (const Node use : model.named(name)) {
       const bool of_object = use.field() == Field::kAttributeName;

@@ -70,11 +70,6 @@ bool spells_cuda(Node string, Literal& literal) {
   return interpolations == 1 && last.is(Kind::kStringEnd);
 }
 
-std::string_view last_name(Node function) {
-  return function.is(Kind::kAttribute) ? function.child(Field::kAttributeName).text()
-                                       : function.text();
-}
-
 bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
@@ -111,7 +106,7 @@ bool is_used_as_device(const SemanticModel& model, std::string_view name, Node r
     if (syntax::positional(call, 0) != value) return false;
     const std::string& called = model.called(call);
     return called == "torch.device" || called == "torch.set_default_device" ||
-           (called.empty() && last_name(syntax::callee(call)) == "to");
+           (called.empty() && syntax::end_of_name(syntax::callee(call)) == "to");
   });
 }
 
@@ -165,10 +160,10 @@ LiteralRole role_in_call(const SemanticModel& model, Node call, std::string_view
                          Node value) {
   const Node function = syntax::callee(call);
   const std::string& name = model.called(call);
-  const std::string_view last = last_name(function);
+  const std::string_view last = syntax::end_of_name(function);
   if (keyword == "device_types") return LiteralRole::kDispatch;  // of an operator's kernels
   if (name == "functools.partial" && keyword.starts_with("device")) {
-    const std::string_view made = last_name(syntax::positional(call, 0));
+    const std::string_view made = syntax::end_of_name(syntax::positional(call, 0));
     if (made.ends_with("autocast") || made.ends_with("GradScaler")) return LiteralRole::kMode;
   }
   if (last.ends_with("autocast") || last.ends_with("GradScaler") ||

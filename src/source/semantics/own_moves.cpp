@@ -4,6 +4,12 @@
 
 namespace torchport::semantics {
 
+bool names_imported_class(const SemanticModel& model, syntax::Node expression) {
+  const std::string& name = model.qualified(expression);
+  const std::string_view last = std::string_view(name).substr(name.rfind('.') + 1);
+  return !last.empty() && last.front() >= 'A' && last.front() <= 'Z';
+}
+
 namespace {
 
 using syntax::Field;
@@ -34,10 +40,7 @@ bool is_function(const SemanticModel& model, Node value) {
 
 // Whether an expression names a class: one of the file, or an imported name in capitals' case.
 bool is_class(const SemanticModel& model, Node object) {
-  if (model.class_named(object.text()) != nullptr) return true;
-  const std::string& name = model.qualified(object);
-  const std::string_view last = std::string_view(name).substr(name.rfind('.') + 1);
-  return !last.empty() && last.front() >= 'A' && last.front() <= 'Z';
+  return model.class_named(object.text()) != nullptr || names_imported_class(model, object);
 }
 
 bool has_cuda_string(const SemanticModel& model, Node range) {

@@ -11,6 +11,9 @@ namespace torchport::semantics {
 [[nodiscard]] bool has_method(const SemanticModel& model, const ClassFacts& facts,
                               std::string_view name);
 
+// Whether an expression is an imported name in the case of classes: `nets.Net`.
+[[nodiscard]] bool names_imported_class(const SemanticModel& model, syntax::Node expression);
+
 // Whether the file gives some class a `cuda` or a `to` by other means than `def`: `cuda = f` in its
 // body, `Net.cuda = f`, `setattr(Net, "cuda", f)`.
 [[nodiscard]] bool patches_moves(const SemanticModel& model);

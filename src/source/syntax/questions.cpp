@@ -76,6 +76,11 @@ bool has_splat(Node call) {
   return any;
 }
 
+std::string_view end_of_name(Node expression) {
+  return expression.is(Kind::kAttribute) ? expression.child(Field::kAttributeName).text()
+                                         : expression.text();
+}
+
 Node unwrap(Node expression) {
   while (expression.is(Kind::kParenthesized)) expression = expression.first_child();
   return expression;

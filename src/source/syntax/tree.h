@@ -192,6 +192,8 @@ inline Node Node::first_child() const {
 [[nodiscard]] Node argument(Node call, std::size_t index, std::string_view name);
 [[nodiscard]] bool has_splat(Node call);
 
+// The last part of a dotted expression: "c" in `a.b.c`. Of any other expression it is the text.
+[[nodiscard]] std::string_view end_of_name(Node expression);
 // Removes parentheses around an expression.
 [[nodiscard]] Node unwrap(Node expression);
 // Reads the value of a plain string literal: no f-string with interpolations, only trivial escapes.

@@ -96,16 +96,13 @@ def _read(code: CodeType, scope: dict[str, Any], limits: Limits) -> None:
     sizes = Sizes(tree, scope)
     told = _told(tree)
     for node in ast.walk(tree):
+        line = f"{Path(code.co_filename).name}:{first + getattr(node, 'lineno', 1) - 1}"
         if id(node) not in told and (found := sizes.looked_up(node)) is not None:
-            line = f"{Path(code.co_filename).name}:{first + node.lineno - 1}"  # type: ignore[attr-defined]
             if not found:
                 limits.unknown.append(line)
             for one in found:
                 limits.add(one, line)
         operands = list(_operands(node))
-        if not operands:
-            continue
-        line = f"{Path(code.co_filename).name}:{first + node.lineno - 1}"  # type: ignore[attr-defined]
         if any(_is_local(one, scope) for one in operands):
             _compare(operands, scope, line, limits)
 
@@ -140,12 +137,12 @@ def _compare(operands: list[ast.expr], scope: dict[str, Any], line: str, limits:
                     limits.add(one, line)
     for operand in operands:
         limits.add(_size_held(operand, scope), line)
-    if not found and any(is_size(one) for one in operands) and len(operands) > 1:
-        others = [one for one in operands if not is_size(one)]
-        if any(
-            value is _MISSING for one, value in zip(operands, values, strict=True) if one in others
-        ):
-            limits.unknown.append(line)
+    sized = [is_size(one) for one in operands]
+    missing = [
+        value is _MISSING and not of_size for value, of_size in zip(values, sized, strict=True)
+    ]
+    if not found and any(sized) and len(operands) > 1 and any(missing):
+        limits.unknown.append(line)
 
 
 def _is_local(node: ast.AST, scope: dict[str, Any]) -> bool:

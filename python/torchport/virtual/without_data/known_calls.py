@@ -28,7 +28,7 @@ PASSED_ON = {
     *("list", "tuple", "dict", "set", "zip", "enumerate", "reversed", "iter", "next", "pow"),
     *("mean", "median", "std", "var", "sqrt", "exp", "log2", "log10", "log1p", "fmean", "array"),
     *("asarray", "isnan", "isfinite", "isinf", "Counter", "any", "all", "divmod", "argmax"),
-    *("average", "nanmean", "percentile", "cumsum", "ceil", "floor", "min", "max", "item"),
+    *("average", "nanmean", "percentile", "cumsum", "ceil", "floor", "item"),
     *("tolist", "concatenate", "stack", "vstack", "hstack", "argsort", "argmin", "squeeze"),
     *("ravel", "flatten", "copy", "items", "values", "get", "classification_report", "auc"),
     *("confusion_matrix", "roc_curve", "precision_recall_curve", "DataFrame", "Series", "corrcoef"),

@@ -17,8 +17,8 @@ std::optional<Diagnosis> apple(const Facts& facts) {
         "gpu-not-asked",
         "this Mac has an Apple chip, but whether Metal shows its GPU to programs was not recorded",
         "ask torch: python3 -c \"import torch; print(torch.backends.mps.is_available())\"; where "
-        "it "
-        "says False, run it in a Terminal of the logged-in user: sandboxes, virtual machines and "
+        "it says False, run it in a Terminal of the logged-in user: sandboxes, virtual machines "
+        "and "
         "some remote sessions have no Metal",
         kHardware};
   if (silicon && facts.machine == "x86_64")

@@ -17,10 +17,9 @@ constexpr int kFirstDebian = 13;
 
 std::string install_level_zero(const Facts& facts) {
   const bool image = in_container(facts);
-  const std::string_view root = image ? "" : "sudo ";
-  std::string apt = image ? "in the image: RUN apt-get update && apt-get install -y libze1 "
-                            "libze-intel-gpu1"
-                          : "sudo apt install libze1 libze-intel-gpu1";
+  const std::string run = image ? "in the image: RUN " : "sudo ";
+  std::string apt = run + (image ? "apt-get update && apt-get install -y" : "apt install");
+  apt += " libze1 libze-intel-gpu1";
   switch (distribution_of(facts)) {
     case Distribution::kUbuntu:
       return fmt::format("{} (if apt does not find the second: {})", apt, kGuide);
@@ -32,11 +31,9 @@ std::string install_level_zero(const Facts& facts) {
           "https://github.com/intel/compute-runtime/releases",
           kFirstDebian);
     case Distribution::kFedora:
-      return fmt::format("{}{}dnf install oneapi-level-zero intel-level-zero",
-                         image ? "in the image: RUN " : "", root);
+      return run + "dnf install oneapi-level-zero intel-level-zero";
     case Distribution::kArch:
-      return fmt::format("{}{}pacman -S level-zero-loader intel-compute-runtime",
-                         image ? "in the image: RUN " : "", root);
+      return run + "pacman -S level-zero-loader intel-compute-runtime";
     default:
       return fmt::format("install it{}: {}", image ? " in the image" : "", kGuide);
   }

@@ -68,8 +68,8 @@ std::optional<Diagnosis> capability_missing(const Facts& facts) {
 std::string pass_libcuda(const Facts& facts) {
   if (runtime_of(facts.container) != Runtime::kKubernetes) return pass_nvidia(facts, {});
   return "find it: find / -name 'libcuda.so.1*'; on GKE it is in /usr/local/nvidia/lib64, and the "
-         "pod "
-         "needs env LD_LIBRARY_PATH=/usr/local/nvidia/lib64; else give the pod NVIDIA's runtime "
+         "pod needs env LD_LIBRARY_PATH=/usr/local/nvidia/lib64; else give the pod NVIDIA's "
+         "runtime "
          "(runtimeClassName: nvidia)";
 }
 

@@ -42,10 +42,6 @@ Wrapped wraps(const SemanticModel& model, Node value) {
              : Wrapped::kNo;
 }
 
-std::string_view last_name(Node node) {
-  return node.is(Kind::kAttribute) ? node.child(Field::kAttributeName).text() : node.text();
-}
-
 bool is_model_name(std::string_view name) {
   const std::string lower = base::lower(name);
   return lower.find("model") != std::string::npos || lower.ends_with("net") ||
@@ -197,7 +193,7 @@ Fix make_fix(const PythonContext& context, Node object, Wrapped state) {
   // What is wrapped and loads a state here takes keys with and without the prefix from now on.
   for (const Node call : model.calls_of("load_state_dict")) {
     const Node other = object_of(call);
-    if (!other || last_name(other) == "module" || is_handled(call)) continue;
+    if (!other || syntax::end_of_name(other) == "module" || is_handled(call)) continue;
     const Wrapped there = state_of(model, other);
     if (there == Wrapped::kNo) continue;
     fix.edits.push_back(replace(other, inner(model, other, there)));
@@ -209,7 +205,8 @@ Fix make_fix(const PythonContext& context, Node object, Wrapped state) {
 void check(const PythonContext& context, Node call, Reporter& reporter) {
   const SemanticModel& model = context.model;
   const Node object = object_of(call);
-  if (!object || method_name(call) != "state_dict" || last_name(object) == "module") return;
+  if (!object || method_name(call) != "state_dict" || syntax::end_of_name(object) == "module")
+    return;
   const Wrapped state = state_of(model, object);
   if (state == Wrapped::kNo || is_handled(call) || !reaches_save(model, call, 0)) return;
   reporter

@@ -307,9 +307,6 @@ bool is_suppressed_probe(Node node) {
 bool is_probed(Node node) {
   if (is_suppressed_probe(node)) return true;
   for (const Node body : tried_bodies(node)) {
-    Node last;
-    for (Node statement = body.first_child(); statement; statement = statement.next_sibling())
-      last = statement;
     bool caught = false;
     bool kept = keeps_outcome(body);
     for (const Node part : body.parent().children()) {

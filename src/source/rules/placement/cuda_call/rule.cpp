@@ -131,9 +131,8 @@ bool is_of_open_class(const SemanticModel& model, Node object) {
              return !base.starts_with("torch.") && base != "object";
            });
   }
-  const std::string& name = model.qualified(kind);
-  const std::string_view last = std::string_view(name).substr(name.rfind('.') + 1);
-  return !name.starts_with("torch.") && !last.empty() && last.front() >= 'A' && last.front() <= 'Z';
+  return !model.qualified(kind).starts_with("torch.") &&
+         semantics::names_imported_class(model, kind);
 }
 
 // How far `.cuda()` of an object may be rewritten: an object of the project's own class may have a
