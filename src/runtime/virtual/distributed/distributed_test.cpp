@@ -21,6 +21,16 @@
 #include "runtime/virtual/core/test_options.h"
 #include "runtime/virtual/distributed/distributed_parts.h"
 
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+// libtorch counts the references to a future where ThreadSanitizer does not see it, and the last
+// callback frees what others released.
+extern "C" const char* __tsan_default_suppressions() {  // NOLINT(bugprone-reserved-identifier)
+  return "race:c10::ivalue::Future::FutureCallback::~FutureCallback";
+}
+#endif
+#endif
+
 namespace torchport::vdev {
 
 namespace {
@@ -40,20 +50,26 @@ intrusive_ptr<Future> future_of_tensors() {
 
 // The threads of the works that the calling thread starts; they are joined when it goes. A test
 // declares one after the tensors of its works: libtorch counts references where ThreadSanitizer
-// does not see it, so that the last owner of a tensor must not be a thread that still runs.
+// does not see it, so that the last owner of a tensor or a future must not be a thread that still
+// runs. What a body holds is therefore held here, too, until its thread is joined.
 class WorkThreads {
  public:
   WorkThreads() = default;
   ~WorkThreads() {
     for (std::thread& thread : threads) thread.join();
     threads.clear();
+    bodies.clear();
   }
   WorkThreads(const WorkThreads&) = delete;
   WorkThreads& operator=(const WorkThreads&) = delete;
 
-  static void start(std::function<void()> body) { threads.emplace_back(std::move(body)); }
+  static void start(std::function<void()> body) {
+    bodies.push_back(body);
+    threads.emplace_back(std::move(body));
+  }
 
  private:
+  static inline thread_local std::vector<std::function<void()>> bodies;
   static inline thread_local std::vector<std::thread> threads;
 };
 
