@@ -88,11 +88,9 @@ FileFix fix_one(const base::FileSystem& fs, const std::string& path, const Check
     result.left = check_source(path, fixed->text, options, &deadline);
   }
   if (fixed->reverted) {
-    refuse(
-        ErrorCode::kInternal,
-        fmt::format(
-            "a fix of {} broke the syntax, so nothing in this file was changed; please report it",
-            fixed->reverted_by));
+    refuse(ErrorCode::kInternal, fmt::format("a fix of {} broke the syntax, so the fixes of that "
+                                             "rule were left out; please report it",
+                                             fixed->reverted_by));
   }
   if (!fixed->withheld.empty()) {
     refuse(ErrorCode::kUsage,

@@ -92,7 +92,18 @@ struct Task {
   const flow::Summary* project;
 };
 
-// The text without the syntax that a fix broke.
+// The rule whose fix breaks the syntax by itself; the first one if none does.
+std::string_view breaker(const Task& task, const std::string& text, const Wanted& wanted,
+                         const edit::Applied& applied, const edit::DeviceSource& devices) {
+  for (const std::size_t used : applied.used) {
+    const std::string alone = edit::apply_fixes(text, {wanted.fixes[used]}, devices).text;
+    const auto parsed = syntax::Tree::parse(alone, parse_limits(task.path, task.deadline));
+    if (!parsed || (*parsed)->has_syntax_error()) return wanted.codes[used];
+  }
+  return wanted.codes[applied.used.front()];
+}
+
+// The old text: a fix broke the syntax.
 Converged broken_by(const std::string& source, std::string_view code) {
   Converged broken;
   broken.text = source;
@@ -123,14 +134,31 @@ base::Result<Converged> converge(const Task& task, const TreePtr& original, cons
     }
     auto parsed = syntax::Tree::parse(applied.text, parse_limits(task.path, task.deadline));
     if (!parsed) return tl::unexpected<base::Error>(parsed.error());
+    if ((*parsed)->has_syntax_error())
+      return broken_by(task.source, breaker(task, result.text, wanted, applied, devices));
     tree = std::move(*parsed);
-    if (tree->has_syntax_error()) return broken_by(task.source, wanted.codes[applied.used.front()]);
     count(result, wanted, applied);
     result.gives_device |= applied.gives_device;
     result.text = applied.text;
     ++result.passes;
   }
   return result;
+}
+
+// Fixes a text without the rules whose fixes break its syntax, and those of `withheld`.
+base::Result<Converged> converge_whole(const Task& task, const TreePtr& original, Codes withheld) {
+  std::string_view breaks;
+  for (int times = 0;; ++times) {
+    auto result = converge(task, original, withheld);
+    if (!result) return result;
+    if (!result->reverted || times == kMaxPasses) {
+      if (!breaks.empty()) result->reverted_by = breaks;
+      result->reverted = !breaks.empty();
+      return result;
+    }
+    if (breaks.empty()) breaks = result->reverted_by;
+    withheld.push_back(result->reverted_by);
+  }
 }
 
 std::optional<std::string> harm_in(const Task& task, const TreePtr& original,
@@ -149,18 +177,18 @@ std::optional<std::string> harm_in(const Task& task, const TreePtr& original,
 
 // Fixes a text without the rule that does harm, or without any if no single one does it.
 base::Result<Converged> converge_without_harm(const Task& task, const TreePtr& original) {
-  auto all = converge(task, original, {});
-  if (!all || all->reverted) return all;
+  auto all = converge_whole(task, original, {});
+  if (!all) return all;
   const auto harm = harm_in(task, original, all->text);
   if (!harm) return all;
   Converged none;
   none.text = task.source;
   none.harm = *harm;
   for (const auto& [code, times] : all->applied) {
-    auto others = converge(task, original, {code});
+    auto others = converge_whole(task, original, {code});
     if (!others) return others;
     none.withheld.push_back(code);
-    if (others->reverted || harm_in(task, original, others->text)) continue;
+    if (harm_in(task, original, others->text)) continue;
     others->withheld = {code};
     others->harm = *harm;
     return others;

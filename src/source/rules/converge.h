@@ -19,8 +19,8 @@ struct Converged {
   std::map<std::string_view, int> applied;  // rule code -> fixes applied
   bool gives_device = false;                // the module got its device variable
   int passes = 0;
-  bool reverted = false;         // the result did not parse, so `text` is the old one
-  std::string_view reverted_by;  // the first rule applied in the pass that broke it
+  bool reverted = false;         // some text did not parse, so `text` is one without that rule
+  std::string_view reverted_by;  // the rule whose fix broke it
   // The rules whose fixes were left out, because of what the text would have had against it.
   std::vector<std::string_view> withheld;
   std::string harm;
@@ -29,9 +29,9 @@ struct Converged {
 };
 
 // Applies fixes up to and including `tier` and checks again, until a pass applies nothing or after
-// ten passes. A text that does not parse is returned unchanged, and so is one that a fix broke
-// (`reverted` is set). Fixes that do harm together are left out (harm.h; `withheld` is set). Fails
-// with kBudget when the deadline passes, and with the parser's errors.
+// ten passes. A text that does not parse is returned unchanged. The fixes of a rule that break the
+// syntax are left out (`reverted` is set). Fixes that do harm together are left out (harm.h;
+// `withheld` is set). Fails with kBudget when the deadline passes, and with the parser's errors.
 [[nodiscard]] base::Result<Converged> converge_python(
     std::string_view path, const std::string& source, const Selection& selection,
     const edit::Settings& settings, Applicability tier, Deadline* deadline = nullptr,

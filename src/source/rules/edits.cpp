@@ -1,6 +1,9 @@
 #include "source/rules/edits.h"
 
+#include <algorithm>
+
 #include "source/rules/rule.h"
+#include "source/rules/statements.h"
 
 namespace torchport::rules {
 
@@ -17,11 +20,52 @@ Edit erase(base::Span span) {
   return {span, {}};
 }
 
+namespace {
+
+// Adds an argument on a line below the last one, whose line ends with a comment.
+Edit add_argument_below(Node call, Node last, Node comment, std::string_view argument) {
+  const std::string_view source = last.tree()->source();
+  const std::string_view between = source.substr(last.end(), comment.start() - last.end());
+  const auto comma = between.find(',');
+  std::string text = ",";
+  if (comma == std::string_view::npos) {
+    text += between;
+  } else {
+    text += between.substr(comma + 1);
+  }
+  text.append(comment.text()).append(newline_of(last));
+  const auto& lines = last.tree()->lines();
+  const auto first = lines.at(syntax::arguments(call).front().whole.start());
+  if (first.line == lines.at(call.child(Field::kArguments).start()).line)
+    text.append(first.column - 1, ' ');
+  else
+    text += indentation_of(last);
+  text += argument;
+  if (comma != std::string_view::npos) text += ',';
+  return {{last.end(), comment.end()}, std::move(text)};
+}
+
+// The comment that follows an argument on its line; invalid if there is none.
+Node comment_after(Node argument, Node list) {
+  const auto& comments = argument.tree()->comments();
+  const auto next =
+      std::lower_bound(comments.begin(), comments.end(), argument.end(),
+                       [](Node comment, std::uint32_t offset) { return comment.start() < offset; });
+  if (next == comments.end() || next->start() > list.end()) return {};
+  const std::string_view source = argument.tree()->source();
+  const std::string_view between = source.substr(argument.end(), next->start() - argument.end());
+  return between.find('\n') == std::string_view::npos ? *next : Node{};
+}
+
+}  // namespace
+
 Edit add_argument(Node call, std::string_view argument) {
   const Node list = call.child(Field::kArguments);
   const auto args = syntax::arguments(call);
   if (args.empty()) return {{list.end() - 1, list.end() - 1}, std::string(argument)};
   const Node last = args.back().whole;
+  if (const Node comment = comment_after(last, list))
+    return add_argument_below(call, last, comment, argument);
   // Keeps a trailing comma at the end.
   const std::string_view rest =
       std::string_view(call.tree()->source()).substr(last.end(), list.end() - 1 - last.end());

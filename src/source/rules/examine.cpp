@@ -14,6 +14,7 @@
 #include "source/rules/collectives.h"
 #include "source/rules/device_words.h"
 #include "source/rules/fakes.h"
+#include "source/rules/kept_comments.h"
 #include "source/rules/last_fixes.h"
 #include "source/rules/registry.h"
 #include "source/rules/replaced.h"
@@ -198,6 +199,7 @@ std::vector<Finding> examine_python(const PythonContext& context, const Selectio
     for (Finding& finding : findings) {
       std::erase_if(finding.fix, [&](Fix& fix) { return !bindable.admits(fix); });
       for (Fix& fix : finding.fix) {
+        keep_comments(tree, fix);
         fix.asks_early = bindable.asks_early(fix);
         const bool exchanged =
             fix.needs.module_device &&

@@ -90,12 +90,14 @@ Fix fix_constructor(const PythonContext& context, Node call, const TensorType& t
   const std::string& torch = context.devices.torch_name();
   DeviceText device = scope_device(context, call, false);
   device.needs.imports.emplace_back("import torch");
-  std::string text = fmt::format("{}.{}(", torch, kind == Given::kData ? "tensor" : "empty");
-  const std::string_view args = arguments_text(call);
-  text += args.empty() ? "0" : args;
+  const std::string made = fmt::format("{}.{}", torch, kind == Given::kData ? "tensor" : "empty");
   // The type is the same whatever torch.set_default_dtype() says.
-  text += fmt::format(", dtype={}.{}, device={})", torch, type.dtype, device.text);
-  set(fix, device, fmt::format("replace it with `{}`", text), {replace(call, text)}, true);
+  const std::string said = fmt::format("dtype={}.{}, device={}", torch, type.dtype, device.text);
+  const bool empty = syntax::arguments(call).empty();
+  std::vector<Edit> edits = {replace(syntax::callee(call), made),
+                             add_argument(call, empty ? fmt::format("0, {}", said) : said)};
+  set(fix, device, fmt::format("replace it with `{}({}, {})`", made, empty ? "0" : "...", said),
+      std::move(edits), true);
   return fix;
 }
 
