@@ -41,8 +41,6 @@ struct Fix {
   std::string title;  // what it does, in the imperative
   std::vector<Edit> edits;
   Needs needs;
-  // It asks for devices as soon as the module is imported, or its options are declared.
-  bool asks_early = false;
   // It is right only when nothing else in the file stops the program without CUDA.
   bool comes_last = false;
 };

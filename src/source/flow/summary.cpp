@@ -60,6 +60,18 @@ bool Summary::holds(std::string_view path, const Condition& condition) const {
       return joined_->with_care[file->second] != 0;
     case Condition::Kind::kAloneInFolder:
       return joined_->is_alone(file->second);
+    case Condition::Kind::kKeptToCuda:
+      return cuda_or_cpu(path).keeps;
+    case Condition::Kind::kPrefixKnown:
+      return is_prefix_known_elsewhere(path);
+    case Condition::Kind::kUsedElsewhere:
+      return is_used_elsewhere(path, condition.function);
+    case Condition::Kind::kChoosesLate:
+      return chooses_devices_late(path);
+    case Condition::Kind::kOwnMoves:
+      return has_own_cuda_method();
+    case Condition::Kind::kScriptsCode:
+      return scripts_code();
     case Condition::Kind::kRefused:
       return std::any_of(callees.begin(), callees.end(), has(kRefuses));
     case Condition::Kind::kWritten:

@@ -32,6 +32,13 @@ struct Condition {
     kStartedByNoImport,  // no module of the project that it imports starts CUDA then
     kImportedWithCare,   // whoever imports it goes on without it
     kAloneInFolder,      // no other file beside it speaks of torch
+    kKeptToCuda,         // cuda_or_cpu(): it, or what shares tensors with it, is well there only
+    kPrefixKnown,        // is_prefix_known_elsewhere()
+    kUsedElsewhere,      // is_used_elsewhere(), of `function`
+    kChoosesLate,        // chooses_devices_late()
+    // Of the project:
+    kOwnMoves,     // has_own_cuda_method()
+    kScriptsCode,  // scripts_code()
   };
   Kind kind = Kind::kCalledWithCuda;
   // name_of(). kSavedFromCpu: literal_end(). kFlagOfCuda: "@pkg.mod.HAS_CUDA" by an import, "=C.on"

@@ -33,7 +33,8 @@ Diagnostic example() {
   d.source_line = "x = '\xE9'.cuda()";  // bytes of a file that is not UTF-8
   d.has_fix = true;
   d.applicability = edit::Applicability::kUnsafe;
-  d.asks_early = true;
+  d.lowered = {
+      {{flow::Condition::Kind::kUsedElsewhere, "f", {}}, edit::Applicability::kDisplay, "by hand"}};
   d.fix_title = "replace it";
   d.fix_edits = {{1, 1, 1, 1, "import torch\n"}, {3, 31, 3, 37, "to(\"é\")"}};
   return d;
@@ -57,7 +58,11 @@ TEST_CASE("findings come back from the cache as they were, under the path of now
   CHECK(d.source_line == e.source_line);
   CHECK(d.has_fix);
   CHECK(d.applicability == e.applicability);
-  CHECK(d.asks_early == e.asks_early);
+  REQUIRE(d.lowered.size() == 1);
+  CHECK(d.lowered.front().when.kind == flow::Condition::Kind::kUsedElsewhere);
+  CHECK(d.lowered.front().when.function == "f");
+  CHECK(d.lowered.front().to == edit::Applicability::kDisplay);
+  CHECK(d.lowered.front().title == "by hand");
   CHECK(d.fix_title == e.fix_title);
   CHECK(d.fix_edits == e.fix_edits);
   REQUIRE(unpack(pack({}), "a.py", back));
@@ -111,13 +116,12 @@ TEST_CASE("a cache that cannot be is an empty one") {
 }
 
 TEST_CASE("verdicts are read as they were written, and nothing else is") {
-  const Verdicts verdicts{
-      {false, true, false}, {true, false, false}, {"a/ops", ""}, {"tests/test_a.py"}};
+  const Verdicts verdicts{{false, true, false}, {{0, {1, 2}}}, {"a/ops", ""}, {"tests/test_a.py"}};
   const std::string packed = pack_verdicts(verdicts);
   Verdicts back;
   REQUIRE(unpack_verdicts(packed, back));
   CHECK(back.is_void == verdicts.is_void);
-  CHECK(back.is_early == verdicts.is_early);
+  CHECK(back.lowered == verdicts.lowered);
   CHECK(back.kernel_folders == verdicts.kernel_folders);
   CHECK(back.kernel_tests == verdicts.kernel_tests);
   for (std::size_t size = 0; size < packed.size(); ++size)

@@ -83,7 +83,7 @@ std::shared_ptr<const flow::Summary> ask_project(const base::FileSystem& fs,
   const bool any_question = std::any_of(results.begin(), results.end(), [](const auto& result) {
     return result &&
            std::any_of(result->findings.diagnostics.begin(), result->findings.diagnostics.end(),
-                       [](const Diagnostic& d) { return !d.unless.empty() || d.asks_early; });
+                       [](const Diagnostic& d) { return !d.unless.empty() || !d.lowered.empty(); });
   });
   ProjectFacts known;
   auto facts = each_index<std::optional<flow::FileFacts>>(
@@ -139,7 +139,9 @@ Verdicts ask_for_verdicts(const flow::Summary& project,
       verdicts.is_void.push_back(std::any_of(
           d.unless.begin(), d.unless.end(),
           [&](const flow::Condition& condition) { return project.holds(d.path, condition); }));
-      verdicts.is_early.push_back(d.asks_early && project.chooses_devices_late(d.path));
+      for (std::size_t i = 0; i < d.lowered.size(); ++i)
+        if (project.holds(d.path, d.lowered[i].when))
+          verdicts.lowered[verdicts.is_void.size() - 1].push_back(i);
     }
   }
   return verdicts;
@@ -308,12 +310,14 @@ CheckReport check_files(const base::FileSystem& fs, const std::vector<std::strin
     report.parsed += result.parsed ? 1 : 0;
     if (result.findings.took > kNoticed) report.slow[files[i]] = result.findings.took;
     for (Diagnostic& d : result.findings.diagnostics) {
-      const bool is_void = verdicts.is_void[finding];
-      const bool is_early = verdicts.is_early[finding++];
+      const auto lowered = verdicts.lowered.find(finding);
+      const bool is_void = verdicts.is_void[finding++];
       if (is_void && !(options.settings.strict && rules::is_for_strict(d.family))) continue;
       if (is_void) tell_of_callers(d);
-      if (is_early && d.applicability == edit::Applicability::kSafe)
-        d.applicability = edit::Applicability::kUnsafe;
+      if (lowered != verdicts.lowered.end()) {
+        for (const std::size_t which : lowered->second)
+          if (which < d.lowered.size()) lower_fix(d, d.lowered[which]);
+      }
       report.diagnostics.push_back(std::move(d));
     }
     for (base::Error& e : result.findings.problems) report.problems.push_back(std::move(e));

@@ -43,10 +43,17 @@ Diagnostic make_diagnostic(const rules::Finding& finding, std::string_view path,
     const edit::Fix& fix = finding.fix.front();
     result.has_fix = true;
     result.applicability = fix.edits.empty() ? edit::Applicability::kDisplay : fix.applicability;
-    result.asks_early = fix.asks_early;
     result.fix_title = fix.title;
+    result.lowered = finding.lowered;
   }
   return result;
+}
+
+void lower_fix(Diagnostic& diagnostic, const rules::Lowering& lowering) {
+  if (lowering.to <= diagnostic.applicability) return;
+  diagnostic.applicability = lowering.to;
+  if (!lowering.title.empty()) diagnostic.fix_title = lowering.title;
+  if (lowering.to == edit::Applicability::kDisplay) diagnostic.fix_edits.clear();
 }
 
 std::vector<TextEdit> edits_alone(const edit::Fix& fix, const edit::DeviceSource* devices,
@@ -78,21 +85,35 @@ std::string explanation(const rules::RuleInfo& rule) {
                      rule.family, severity_name(rule.severity), rules::page_of(rule));
 }
 
+namespace {
+
+nlohmann::json packed(const flow::Condition& condition) {
+  return {static_cast<int>(condition.kind), condition.function, condition.parameters};
+}
+
+flow::Condition unpacked(const nlohmann::json& condition) {
+  return {static_cast<flow::Condition::Kind>(condition.at(0).get<int>()),
+          condition.at(1).get<std::string>(), condition.at(2).get<std::vector<std::string>>()};
+}
+
+}  // namespace
+
 std::string pack(const std::vector<Diagnostic>& diagnostics) {
   if (diagnostics.empty()) return {};
   nlohmann::json list = nlohmann::json::array();
   for (const Diagnostic& d : diagnostics) {
     nlohmann::json unless = nlohmann::json::array();
-    for (const flow::Condition& condition : d.unless)
-      unless.push_back(
-          {static_cast<int>(condition.kind), condition.function, condition.parameters});
+    for (const flow::Condition& condition : d.unless) unless.push_back(packed(condition));
+    nlohmann::json lowered = nlohmann::json::array();
+    for (const rules::Lowering& lowering : d.lowered)
+      lowered.push_back({packed(lowering.when), static_cast<int>(lowering.to), lowering.title});
     nlohmann::json edits = nlohmann::json::array();
     for (const TextEdit& edit : d.fix_edits)
       edits.push_back({edit.line, edit.column, edit.end_line, edit.end_column, edit.text});
     list.push_back({d.code, d.line, d.column, d.end_line, d.end_column, d.message,
                     nlohmann::json::binary({d.source_line.begin(), d.source_line.end()}), d.has_fix,
                     static_cast<int>(d.applicability), d.fix_title, std::move(edits),
-                    std::move(unless), d.asks_early});
+                    std::move(unless), std::move(lowered)});
   }
   const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(list);
   return {bytes.begin(), bytes.end()};
@@ -125,12 +146,11 @@ bool unpack(std::string_view packed, std::string_view path, std::vector<Diagnost
         d.fix_edits.push_back(
             {edit.at(0), edit.at(1), edit.at(2), edit.at(3), edit.at(4).get<std::string>()});
       }
-      for (const auto& condition : row.at(11)) {
-        d.unless.push_back({static_cast<flow::Condition::Kind>(condition.at(0).get<int>()),
-                            condition.at(1).get<std::string>(),
-                            condition.at(2).get<std::vector<std::string>>()});
-      }
-      d.asks_early = row.at(12);
+      for (const auto& condition : row.at(11)) d.unless.push_back(unpacked(condition));
+      for (const auto& lowering : row.at(12))
+        d.lowered.push_back({unpacked(lowering.at(0)),
+                             static_cast<edit::Applicability>(lowering.at(1).get<int>()),
+                             lowering.at(2).get<std::string>()});
       diagnostics.push_back(std::move(d));
     }
   } catch (const nlohmann::json::exception&) {

@@ -41,14 +41,18 @@ struct Diagnostic {
   std::string source_line;  // the line on which it starts, cut at 400 bytes
   bool has_fix = false;
   edit::Applicability applicability = edit::Applicability::kDisplay;
-  bool asks_early = false;  // edit::Fix::asks_early
   std::string fix_title;
   // What the fix changes if it is applied alone, with what it needs elsewhere in the file; in
   // order, without overlaps. Empty if it cannot be written so (a notebook).
   std::vector<TextEdit> fix_edits;
   // It is void if one of these holds (rules::Finding::unless).
   std::vector<flow::Condition> unless;
+  // What lowers its fix (rules::Finding::lowered).
+  std::vector<rules::Lowering> lowered = {};
 };
+
+// Lowers the diagnostic's fix.
+void lower_fix(Diagnostic& diagnostic, const rules::Lowering& lowering);
 
 [[nodiscard]] Diagnostic make_diagnostic(const rules::Finding& finding, std::string_view path,
                                          const base::LineIndex& lines);

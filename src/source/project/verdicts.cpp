@@ -29,7 +29,7 @@ std::vector<bool> flags_at(const Json& positions, std::size_t count) {
 
 std::string pack_verdicts(const Verdicts& verdicts) {
   const Json json{{"void", positions_of(verdicts.is_void)},
-                  {"early", positions_of(verdicts.is_early)},
+                  {"lowered", verdicts.lowered},
                   {"of", verdicts.is_void.size()},
                   {"folders", verdicts.kernel_folders},
                   {"tests", verdicts.kernel_tests}};
@@ -43,7 +43,7 @@ bool unpack_verdicts(std::string_view packed, Verdicts& verdicts) {
     const auto& count = json.at("of");
     if (!count.is_number_unsigned() || count.get<std::size_t>() > kMostFindings) return false;
     verdicts.is_void = flags_at(json.at("void"), count.get<std::size_t>());
-    verdicts.is_early = flags_at(json.at("early"), count.get<std::size_t>());
+    json.at("lowered").get_to(verdicts.lowered);
     json.at("folders").get_to(verdicts.kernel_folders);
     json.at("tests").get_to(verdicts.kernel_tests);
     return true;

@@ -2,6 +2,7 @@
 // the facts of all files is most of the work of a run in which nothing has changed.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,7 +12,8 @@ namespace torchport::project {
 struct Verdicts {
   // Of all findings, in the order of the files.
   std::vector<bool> is_void;
-  std::vector<bool> is_early;  // the fix asks for devices before the program chooses them
+  // By the position of a finding: which of what may lower its fix does.
+  std::map<std::size_t, std::vector<std::size_t>> lowered;
   std::vector<std::string> kernel_folders;
   std::vector<std::string> kernel_tests;
 };

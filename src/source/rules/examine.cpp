@@ -76,6 +76,22 @@ void ask_callers(const PythonContext& context, std::vector<Finding>& findings) {
   });
 }
 
+// Lowers fixes by what the project says, if it is known.
+void ask_about_fixes(const PythonContext& context, std::vector<Finding>& findings) {
+  if (context.project == nullptr) return;
+  for (Finding& finding : findings) {
+    for (const Lowering& lowering : finding.lowered) {
+      if (!context.project->holds(context.path, lowering.when)) continue;
+      for (Fix& fix : finding.fix) {
+        if (lowering.to <= fix.applicability) continue;
+        fix.applicability = lowering.to;
+        if (!lowering.title.empty()) fix.title = lowering.title;
+      }
+    }
+    finding.lowered.clear();
+  }
+}
+
 void finish(std::vector<Finding>& findings, const Silence& silence, const base::LineIndex& lines) {
   std::erase_if(findings, [&](const Finding& finding) {
     const std::uint32_t first = lines.at(finding.span.start).line;
@@ -185,6 +201,7 @@ std::vector<Finding> examine_python(const PythonContext& context, const Selectio
   if (context.settings.strict) guarded = match_guarded(context, selection, findings, deadline);
   if (deadline != nullptr && deadline->passed) return {};
   ask_callers(context, findings);
+  ask_about_fixes(context, findings);
   hold_back_last_fixes(selection, findings);
   std::move(guarded.begin(), guarded.end(), std::back_inserter(findings));
   drop_what_gives_way(context, findings);
@@ -193,28 +210,30 @@ std::vector<Finding> examine_python(const PythonContext& context, const Selectio
                                    [](const Finding& finding) { return !finding.fix.empty(); });
   if (any_fix) {
     const Bindable bindable(context);
-    const bool visible_late =
-        flow::sets_visible_devices(context.model) ||
-        (context.project != nullptr && context.project->chooses_devices_late(context.path));
+    const bool visible_late = flow::sets_visible_devices(context.model);
     for (Finding& finding : findings) {
       std::erase_if(finding.fix, [&](Fix& fix) { return !bindable.admits(fix); });
       for (Fix& fix : finding.fix) {
         keep_comments(tree, fix);
-        fix.asks_early = bindable.asks_early(fix);
+        const bool asks_early = bindable.asks_early(fix);
         const bool exchanged =
             fix.needs.module_device &&
             runs_collectives(context.model, syntax::node_at(tree, finding.span.start));
-        const bool compiled =
-            context.project != nullptr && context.project->scripts_code() &&
+        const bool in_function =
             syntax::function_of(syntax::node_at(tree, finding.span.start)) &&
             std::any_of(fix.edits.begin(), fix.edits.end(), [&](const Edit& edit) {
               return base::contains_word(edit.text, context.devices.variable()) ||
                      edit::asks_for_accelerator(edit.text);
             });
-        if (exchanged || compiled || (visible_late && fix.asks_early))
+        if (exchanged || (visible_late && asks_early))
           fix.applicability = std::max(fix.applicability, Applicability::kUnsafe);
+        if (fix.applicability != Applicability::kSafe) continue;
+        using Kind = flow::Condition::Kind;
+        if (in_function) finding.lowered.push_back({{Kind::kScriptsCode, {}, {}}});
+        if (asks_early) finding.lowered.push_back({{Kind::kChoosesLate, {}, {}}});
       }
     }
+    ask_about_fixes(context, findings);
   }
   Silence silence;
   for (const Node comment : tree.comments()) {

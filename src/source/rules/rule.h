@@ -53,6 +53,14 @@ struct RuleInfo {
   bool void_with_cuda = false;
 };
 
+// What the whole project may say against a fix: where `when` holds, it is trusted no more than
+// `to`.
+struct Lowering {
+  flow::Condition when;
+  edit::Applicability to = edit::Applicability::kUnsafe;
+  std::string title = {};  // instead of the fix's own; "" leaves it
+};
+
 struct Finding {
   const RuleInfo* rule = nullptr;
   base::Span span;
@@ -60,6 +68,8 @@ struct Finding {
   std::vector<Fix> fix;  // at most one
   // The finding is void if one of these holds. Only the whole project can tell.
   std::vector<flow::Condition> unless;
+  // Its fix is lowered by those that hold.
+  std::vector<Lowering> lowered = {};
 };
 
 // The most findings in one file. More are of no use, and would take memory without a bound.
@@ -71,7 +81,7 @@ class Reporter {
   Reporter(const RuleInfo& rule, std::vector<Finding>& sink) : rule_(rule), sink_(sink) {}
 
   Finding& report(base::Span span, std::string message) {
-    Finding finding{&rule_, span, std::move(message), {}, {}};
+    Finding finding{&rule_, span, std::move(message), {}, {}, {}};
     if (sink_.size() >= kMaxFindings) return surplus_ = std::move(finding);
     return sink_.emplace_back(std::move(finding));
   }

@@ -184,10 +184,8 @@ Fix make_fix(const PythonContext& context, Node object, Wrapped state) {
   const SemanticModel& model = context.model;
   Fix fix;
   // The other files and this one have to agree about the keys, and so do the functions of this one.
-  const bool shared =
-      context.project != nullptr && context.project->is_prefix_known_elsewhere(context.path);
-  const bool handled = shared || model.facts<Wrappings>().speaks_of_keys;
-  fix.applicability = handled ? Applicability::kDisplay : Applicability::kUnsafe;
+  fix.applicability =
+      model.facts<Wrappings>().speaks_of_keys ? Applicability::kDisplay : Applicability::kUnsafe;
   fix.title = "save the module inside, if there is one";
   fix.edits = {replace(object, inner(model, object, state))};
   // What is wrapped and loads a state here takes keys with and without the prefix from now on.
@@ -209,13 +207,15 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
     return;
   const Wrapped state = state_of(model, object);
   if (state == Wrapped::kNo || is_handled(call) || !reaches_save(model, call, 0)) return;
-  reporter
-      .report(call, state == Wrapped::kYes
-                        ? "The keys are saved with `module.` in front, and a model without "
-                          "DataParallel does not load them."
-                        : "If the model is in DataParallel, the keys are saved with `module.` in "
-                          "front, and a plain model does not load them.")
-      .fix.push_back(make_fix(context, object, state));
+  Finding& finding = reporter.report(
+      call, state == Wrapped::kYes
+                ? "The keys are saved with `module.` in front, and a model without "
+                  "DataParallel does not load them."
+                : "If the model is in DataParallel, the keys are saved with `module.` in "
+                  "front, and a plain model does not load them.");
+  finding.fix.push_back(make_fix(context, object, state));
+  finding.lowered.push_back(
+      {{flow::Condition::Kind::kPrefixKnown, {}, {}}, Applicability::kDisplay});
 }
 
 const Registration kRegistered{

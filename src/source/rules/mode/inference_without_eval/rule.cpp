@@ -54,38 +54,37 @@ Node loading_of(const SemanticModel& model, const ValueHistory& trace) {
   return {};
 }
 
-// Whether the function around a node returns the value of a name, and other files use the function.
-bool is_given_away(const PythonContext& context, Node node, std::string_view name) {
+// The function around a node that returns the value of a name, which other files may use; invalid
+// if there is none.
+Node giver_of(const SemanticModel& model, Node node, std::string_view name) {
   const Node function = syntax::function_of(node);
-  if (!function.is(Kind::kFunction) || context.project == nullptr ||
-      !context.project->is_used_elsewhere(context.path, function.child(Field::kName).text()))
-    return false;
-  const std::vector<Node> returned = returns_of(context.model, function);
-  return std::any_of(returned.begin(), returned.end(), [&](Node result) {
-    return result.text() == name || !context.model.named(name, result).empty();
+  if (!function.is(Kind::kFunction)) return {};
+  const std::vector<Node> returned = returns_of(model, function);
+  const bool gives = std::any_of(returned.begin(), returned.end(), [&](Node result) {
+    return result.text() == name || !model.named(name, result).empty();
   });
+  return gives ? function : Node{};
+}
+
+constexpr const char* kGivenAway =
+    "call `eval()` on the model where it predicts: other files get it from the function that loads "
+    "it, and may train it";
+
+// What a loading call gives the weights of a model to; "" if it has no name.
+std::string loaded_name(Node loading) {
+  if (method_name(loading) == "load_state_dict") return std::string(object_of(loading).text());
+  const Node assignment = plain_assignment(syntax::statement_of(loading));
+  return assignment ? std::string(assignment.child(Field::kLeft).text()) : std::string();
 }
 
 // Inserts eval() after the weights are loaded, at the level of the function's own body, because a
 // load under `if` does not always run.
-Fix make_fix(const PythonContext& context, Node loading) {
+Fix make_fix(Node loading) {
   Fix fix;
   fix.title = "call `eval()` on the model once it is loaded";
   Node statement = syntax::statement_of(loading);
-  std::string name;
-  if (method_name(loading) == "load_state_dict") {
-    name = object_of(loading).text();
-  } else if (const Node assignment = plain_assignment(statement)) {
-    name = assignment.child(Field::kLeft).text();
-  }
+  const std::string name = loaded_name(loading);
   if (name.empty()) return fix;
-  if (is_given_away(context, loading, name)) {
-    fix.title =
-        "call `eval()` on the model where it predicts: other files get it from the function that "
-        "loads "
-        "it, and may train it";
-    return fix;
-  }
   while (statement.parent().is(Kind::kBlock) &&
          !statement.parent().parent().is_any(Kind::kFunction, Kind::kClass)) {
     const Node up = syntax::statement_of(statement.parent());
@@ -154,7 +153,13 @@ void check(const PythonContext& context, Node root, Reporter& reporter) {
             : "The model is in train mode here: dropout drops and batch norm uses this batch's "
               "statistics, so the results are wrong and change from run to run.");
     finding.unless = evaluated_elsewhere(context.model, trace, syntax::callee(call));
-    finding.fix.push_back(make_fix(context, loading));
+    finding.fix.push_back(make_fix(loading));
+    if (const Node giver = giver_of(context.model, loading, loaded_name(loading)))
+      finding.lowered.push_back({{flow::Condition::Kind::kUsedElsewhere,
+                                  std::string(giver.child(Field::kName).text()),
+                                  {}},
+                                 Applicability::kDisplay,
+                                 kGivenAway});
   }
 }
 

@@ -145,17 +145,17 @@ std::string indentation_step(Node statement) {
   return inner.find('\t') == std::string_view::npos ? "    " : "\t";
 }
 
+constexpr const char* kLoadFirst =
+    "load the state dict first, without the `module.` prefix of its keys, then wrap the model if "
+    "there is more than one CUDA device";
+
 Fix make_fix(const PythonContext& context, Node call) {
   Fix fix;
   fix.title = "wrap it only if there is more than one CUDA device, or use DistributedDataParallel";
   Wrapping wrapping;
   if (!take_apart(call, wrapping)) return fix;
-  const bool shared =
-      context.project != nullptr && context.project->is_prefix_known_elsewhere(context.path);
-  if (shared || loads_into_wrapper(context.model, call, wrapping.target)) {
-    fix.title =
-        "load the state dict first, without the `module.` prefix of its keys, then wrap the model "
-        "if there is more than one CUDA device";
+  if (loads_into_wrapper(context.model, call, wrapping.target)) {
+    fix.title = kLoadFirst;
     return fix;
   }
   std::vector<Edit> edits;
@@ -185,14 +185,15 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
     return;
   if (!is_data_parallel(context.model.called(call)) || is_optional(context.model, call)) return;
   if (context.is_test() || is_strategy(call)) return;
-  reporter
-      .report(
-          call,
-          "DataParallel splits batches over CUDA devices only. On mps and the CPU it adds nothing "
-          "but "
-          "`.module` and the prefix `module.` in saved keys, and on other accelerators its calls "
-          "raise; DistributedDataParallel works on all devices.")
-      .fix.push_back(make_fix(context, call));
+  Finding& finding = reporter.report(
+      call,
+      "DataParallel splits batches over CUDA devices only. On mps and the CPU it adds nothing "
+      "but "
+      "`.module` and the prefix `module.` in saved keys, and on other accelerators its calls "
+      "raise; DistributedDataParallel works on all devices.");
+  finding.fix.push_back(make_fix(context, call));
+  finding.lowered.push_back(
+      {{flow::Condition::Kind::kPrefixKnown, {}, {}}, Applicability::kDisplay, kLoadFirst});
 }
 
 const Registration kRegistered{

@@ -135,16 +135,12 @@ bool is_of_open_class(const SemanticModel& model, Node object) {
          semantics::names_imported_class(model, kind);
 }
 
-// How far `.cuda()` of an object may be rewritten: an object of the project's own class may have a
-// `cuda` that does more than `to`, or no `to`.
-Applicability most_for(const PythonContext& context, Node object) {
-  const SemanticModel& model = context.model;
+// How far `.cuda()` of an object may be rewritten, if some class of the project has moves of its
+// own: an object of the project's own class may have a `cuda` that does more than `to`, or no `to`.
+Applicability most_for(const SemanticModel& model, Node object, bool moves) {
   if (is_storage(model, object)) return Applicability::kDisplay;
   const Value value = model.value(object);
   if (value.is(Type::kTensor)) return Applicability::kSafe;
-  const auto& own = model.facts<OwnMethods>();
-  const bool moves =
-      own.any || (context.project != nullptr && context.project->has_own_cuda_method());
   if (moves && is_of_open_class(model, object)) return Applicability::kDisplay;
   if (value.is(Type::kModule)) {
     if (const semantics::ClassFacts* facts = model.class_named(value.text)) {
@@ -154,7 +150,7 @@ Applicability most_for(const PythonContext& context, Node object) {
     }
     if (value.text.starts_with("torch.")) return Applicability::kSafe;
   }
-  if (own.cuda_only) return Applicability::kDisplay;
+  if (model.facts<OwnMethods>().cuda_only) return Applicability::kDisplay;
   return moves ? Applicability::kUnsafe : Applicability::kSafe;
 }
 
@@ -325,7 +321,8 @@ Fix make_fix(const PythonContext& context, Node call, Node object) {
                   call.tree()->source().substr(method_span(call).start, method_span(call).size()),
                   chosen.text, rest);
   fix.edits = {{method_span(call), fmt::format(".to({}{})", chosen.text, rest)}};
-  fix.applicability = std::max(fix.applicability, most_for(context, object));
+  fix.applicability = std::max(
+      fix.applicability, most_for(context.model, object, context.model.facts<OwnMethods>().any));
   return fix;
 }
 
@@ -347,13 +344,15 @@ void check_call(const PythonContext& context, Node call, Reporter& reporter) {
     return;
   }
   const bool has_switch = semantics::knowledge_at(context.model, call).present;
-  reporter
-      .report(span, has_switch
-                        ? "Unless it is switched off, this raises \"Torch not compiled with CUDA "
-                          "enabled\" on a machine without CUDA."
-                        : "On a machine without CUDA this raises \"Torch not compiled with CUDA "
-                          "enabled\"; no other device is ever used.")
-      .fix.push_back(make_fix(context, call, object));
+  Finding& finding = reporter.report(
+      span, has_switch ? "Unless it is switched off, this raises \"Torch not compiled with CUDA "
+                         "enabled\" on a machine without CUDA."
+                       : "On a machine without CUDA this raises \"Torch not compiled with CUDA "
+                         "enabled\"; no other device is ever used.");
+  finding.fix.push_back(make_fix(context, call, object));
+  if (!is_plain_factory(context.model, object))
+    finding.lowered.push_back(
+        {{flow::Condition::Kind::kOwnMoves, {}, {}}, most_for(context.model, object, true)});
 }
 
 // Whether the method is handed on to be called: `map(torch.Tensor.cuda, xs)`, `move =

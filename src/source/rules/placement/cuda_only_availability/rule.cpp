@@ -139,11 +139,12 @@ constexpr const char* kOnlyThere =
     "ask for the other accelerators too, once the rest of the program can follow: it computes in "
     "float64, which mps does not have, or places tensors by tests that only know CUDA";
 
-// Whether the file, or one that it shares tensors with, is well on CUDA and the CPU only.
+// Whether the file is well on CUDA and the CPU only. One that it shares tensors with may be, too.
 bool must_be_cuda(const PythonContext& context) {
-  return semantics::cuda_or_cpu(context.model).keeps ||
-         (context.project != nullptr && context.project->cuda_or_cpu(context.path).keeps);
+  return semantics::cuda_or_cpu(context.model).keeps;
 }
+
+const flow::Condition kOthersMust{flow::Condition::Kind::kKeptToCuda, {}, {}};
 
 // Whether a choice is as fixes write it where no other kind may be chosen, and in a place where
 // they write it: their variable, or an argument.
@@ -164,10 +165,13 @@ bool is_choice_of_fix(const PythonContext& context, Node conditional) {
 }
 
 // Lowers the fix where the program would mix devices after it.
-void keep_together(const PythonContext& context, Fix& fix) {
+void keep_together(const PythonContext& context, Fix& fix, Finding& finding) {
   if (fix.applicability == Applicability::kDisplay) return;
   const bool moves = context.model.facts<GuardedMoves>().any;
-  if (!moves && !must_be_cuda(context)) return;
+  if (!moves && !must_be_cuda(context)) {
+    finding.lowered.push_back({kOthersMust, Applicability::kDisplay, kOnlyThere});
+    return;
+  }
   fix.applicability = Applicability::kDisplay;
   fix.title = moves ? kLeftBehind : kOnlyThere;
 }
@@ -246,15 +250,18 @@ void check_conditional(const PythonContext& context, Node conditional, Reporter&
   const Node cpu = test.negated ? parts[0] : parts[2];
   if (!is_cuda_device(context.model, cuda) || !is_cpu_device(context.model, cpu)) return;
   if (!is_of_interest(context, conditional)) return;
-  if (is_choice_of_fix(context, conditional) && must_be_cuda(context)) return;
+  const bool of_fix = is_choice_of_fix(context, conditional);
+  if (of_fix && must_be_cuda(context)) return;
   const Node assignment = conditional.parent();
   if (assignment.is(Kind::kAssignment) &&
       is_only_for_loading(context.model, assignment.child(Field::kLeft)))
     return;
   Fix fix = fix_conditional(context, conditional, test, cuda, cpu);
   keep_names_honest(conditional, fix);
-  keep_together(context, fix);
-  reporter.report(conditional, std::string(kMessage)).fix.push_back(std::move(fix));
+  Finding& finding = reporter.report(conditional, std::string(kMessage));
+  if (of_fix) finding.unless.push_back(kOthersMust);
+  keep_together(context, fix, finding);
+  finding.fix.push_back(std::move(fix));
 }
 
 // The only statement of a block, if it has a line of its own.
@@ -332,7 +339,7 @@ void check_if(const PythonContext& context, Node statement, Reporter& reporter) 
     fix.edits = {insert_before(clause ? clause : no, branches)};
   }
   keep_names_honest(statement, fix);
-  keep_together(context, fix);
+  keep_together(context, fix, finding);
   finding.fix.push_back(std::move(fix));
 }
 
