@@ -134,6 +134,21 @@ TEST_CASE("a comment goes with the seed that it speaks of") {
       "import torch\n\ntorch.manual_seed(1)\n# again\n");
 }
 
+TEST_CASE("what DataParallel splits goes to CUDA or stays on the CPU") {
+  const std::string code =
+      "import torch\nfrom torch import nn\n\nnet = nn.DataParallel(nn.Linear(4, 2)).cuda()\n"
+      "print(net(torch.ones(8, 4)).sum())\n";
+  const auto text = [&](Applicability tier, bool extends) {
+    edit::Settings settings;
+    settings.extends_choices = extends;
+    return converge_python("a.py", code, {}, settings, tier)->text;
+  };
+  CHECK(text(Applicability::kSafe, false).find("mps") == std::string::npos);
+  CHECK(text(Applicability::kSafe, false).find(".to(DEVICE)") != std::string::npos);
+  // Wrapped only where there are several CUDA devices, its inputs do not matter elsewhere.
+  CHECK(text(Applicability::kUnsafe, true).find("mps") != std::string::npos);
+}
+
 TEST_CASE("a demand goes when the last tie of its file has gone") {
   const std::string demand =
       "import sys\n\nimport torch\n\n\ndef main():\n    if not torch.cuda.is_available():\n"

@@ -200,6 +200,14 @@ bool moves_by_name(const SemanticModel& model, Node call) {
          base::lower(name.text()).ends_with("device");
 }
 
+// DataParallel without a test for its devices: its calls move their inputs on CUDA alone, do nothing
+// on mps and raise elsewhere.
+bool splits_batches(const SemanticModel& model, Node call) {
+  const std::string& name = model.called(call);
+  return (name == "torch.nn.DataParallel" || name == "torch.nn.parallel.DataParallel") &&
+         !is_cuda_guarded(model, call);
+}
+
 struct OfFile {
   explicit OfFile(const SemanticModel& model) {
     // `from module import *` may bring torch.
@@ -213,6 +221,8 @@ struct OfFile {
                               [&](Node call) { return moves_by_name(model, call); }) ||
                   std::any_of(choices.begin(), choices.end(),
                               [&](Node choice) { return leaves_on_cpu(model, choice); });
+    found.chooses = std::any_of(calls.begin(), calls.end(),
+                                [&](Node call) { return splits_batches(model, call); });
     for (const Node string : model.nodes(Kind::kString)) {
       if (string.text().find("cuda") == std::string_view::npos || !places(model, string) ||
           !is_only_with_cuda(model, string))

@@ -20,11 +20,11 @@ namespace torchport::semantics {
 struct CudaOrCpu {
   // It has something on CUDA where CUDA is and otherwise leaves it on the CPU (`.cuda()` below a
   // test for CUDA, a choice by more than that test, a test whose answer goes where no analysis
-  // follows), or it names float64, which mps does not have,
-  // nor every GPU of Intel. No fix changes that.
+  // follows), or it names float64, which mps does not have, nor every GPU of Intel. No fix changes
+  // that.
   bool keeps = false;
-  // It chooses by asking for CUDA alone, `"cuda" if torch.cuda.is_available() else "cpu"`, which
-  // unsafe fixes (TP106) extend to other kinds.
+  // It chooses by asking for CUDA alone, `"cuda" if torch.cuda.is_available() else "cpu"`, or it has
+  // DataParallel without a test for its devices. Unsafe fixes (TP106, TP401) change that.
   bool chooses = false;
 };
 [[nodiscard]] CudaOrCpu cuda_or_cpu(const SemanticModel& model);
