@@ -52,6 +52,10 @@ TEST_CASE("tiers: an unsafe fix waits to be asked for") {
   CHECK(fix(Applicability::kUnsafe).find(".cuda(1)") == std::string::npos);
 }
 
+bool holds_text(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
 // The text after all fixes, or "" if nothing changed.
 std::string fixed_by_all(const std::string& text) {
   const edit::Settings settings;
@@ -135,18 +139,28 @@ TEST_CASE("a comment goes with the seed that it speaks of") {
 }
 
 TEST_CASE("what DataParallel splits goes to CUDA or stays on the CPU") {
-  const std::string code =
-      "import torch\nfrom torch import nn\n\nnet = nn.DataParallel(nn.Linear(4, 2)).cuda()\n"
-      "print(net(torch.ones(8, 4)).sum())\n";
-  const auto text = [&](Applicability tier, bool extends) {
+  const auto text = [](Applicability tier, const std::string& input) {
     edit::Settings settings;
-    settings.extends_choices = extends;
-    return converge_python("a.py", code, {}, settings, tier)->text;
+    settings.extends_choices = tier == Applicability::kUnsafe;
+    const std::string code =
+        "import torch\nfrom torch import nn\n\nnet = nn.DataParallel(nn.Linear(4, 2)).cuda()\n"
+        "print(net(" +
+        input + ").sum())\n";
+    const auto fixed = converge_python("a.py", code, {}, settings, tier);
+    REQUIRE(fixed.has_value());
+    CHECK(holds_text(fixed->text, ".to(DEVICE)"));
+    return fixed->text;
   };
-  CHECK(text(Applicability::kSafe, false).find("mps") == std::string::npos);
-  CHECK(text(Applicability::kSafe, false).find(".to(DEVICE)") != std::string::npos);
-  // Wrapped only where there are several CUDA devices, its inputs do not matter elsewhere.
-  CHECK(text(Applicability::kUnsafe, true).find("mps") != std::string::npos);
+  const std::string moved = "torch.ones(8, 4).cuda()";
+  const std::string left = "torch.ones(8, 4)";
+  CHECK(!holds_text(text(Applicability::kSafe, moved), "mps"));
+  CHECK(!holds_text(text(Applicability::kSafe, left), "mps"));
+  // Wrapped only where there are several CUDA devices, it does not matter elsewhere.
+  CHECK(holds_text(text(Applicability::kUnsafe, moved), "mps"));
+  CHECK(holds_text(text(Applicability::kUnsafe, moved), "if torch.cuda.device_count() > 1:"));
+  // Nothing else moves these inputs.
+  CHECK(!holds_text(text(Applicability::kUnsafe, left), "mps"));
+  CHECK(holds_text(text(Applicability::kUnsafe, left), "if torch.cuda.is_available():"));
 }
 
 TEST_CASE("a demand goes when the last tie of its file has gone") {

@@ -21,7 +21,7 @@ std::string fixed_with(const std::string& code) {
   return fixed->text;
 }
 
-bool holds_text(const std::string& text, const std::string& part) {
+bool has_text(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
@@ -30,16 +30,16 @@ TEST_CASE("comments in replaced code stand above their statement") {
       "import torch\n\n\ndef f(n):\n    a = torch.ones(n)\n    return (a\n"
       "            # to the card\n            .cuda(\n                # not the first\n"
       "            ))\n");
-  CHECK_MESSAGE(holds_text(fixed, "    # to the card\n    # not the first\n    return (a"), fixed);
-  CHECK(!holds_text(fixed, ".cuda("));
+  CHECK_MESSAGE(has_text(fixed, "    # to the card\n    # not the first\n    return (a"), fixed);
+  CHECK(!has_text(fixed, ".cuda("));
 }
 
 TEST_CASE("an argument is added below a comment") {
-  CHECK(holds_text(fixed_with("import torch\n\nt = torch.cuda.FloatTensor(\n    # rows\n    3,\n"
-                              "    4,  # columns\n)\n"),
-                   "t = torch.empty(\n    # rows\n    3,\n    4,  # columns\n"
-                   "    dtype=torch.float32, device=DEVICE,\n)\n"));
-  CHECK(holds_text(
+  CHECK(has_text(fixed_with("import torch\n\nt = torch.cuda.FloatTensor(\n    # rows\n    3,\n"
+                            "    4,  # columns\n)\n"),
+                 "t = torch.empty(\n    # rows\n    3,\n    4,  # columns\n"
+                 "    dtype=torch.float32, device=DEVICE,\n)\n"));
+  CHECK(has_text(
       fixed_with("import torch\n\nz = torch.load('m.pt'  # of train.py\n               )\n"),
       "z = torch.load('m.pt',  # of train.py\n               map_location='cpu'\n"));
 }
@@ -89,7 +89,7 @@ TEST_CASE("no comment in the brackets of a page's code is lost") {
       CHECK_MESSAGE(!fixed->reverted, code);
       if (fixed->text == code) continue;
       for (const std::string& comment : comments) {
-        CHECK_MESSAGE(holds_text(fixed->text, comment), rule.info.code, code, "=>\n", fixed->text);
+        CHECK_MESSAGE(has_text(fixed->text, comment), rule.info.code, code, "=>\n", fixed->text);
         ++kept;
       }
     }

@@ -200,12 +200,24 @@ bool moves_by_name(const SemanticModel& model, Node call) {
          base::lower(name.text()).ends_with("device");
 }
 
-// DataParallel without a test for its devices: its calls move their inputs on CUDA alone, do nothing
-// on mps and raise elsewhere.
-bool splits_batches(const SemanticModel& model, Node call) {
+// DataParallel moves its inputs on CUDA alone, does nothing on mps, and raises elsewhere.
+bool is_data_parallel(const SemanticModel& model, Node call) {
   const std::string& name = model.called(call);
-  return (name == "torch.nn.DataParallel" || name == "torch.nn.parallel.DataParallel") &&
-         !is_cuda_guarded(model, call);
+  return name == "torch.nn.DataParallel" || name == "torch.nn.parallel.DataParallel";
+}
+
+// Whether an expression is, or is bound to, the result of a move.
+bool is_moved(const SemanticModel& model, Node value, int depth = 0) {
+  if (value.is(Kind::kCall)) {
+    const std::string_view method = syntax::end_of_name(syntax::callee(value));
+    return method == "cuda" || method == "to" || syntax::keyword(value, "device");
+  }
+  constexpr int kMostNames = 3;
+  if (!value.is(Kind::kIdentifier) || depth == kMostNames) return false;
+  const auto bindings = model.scopes().reaching(value.text(), value);
+  return !bindings.empty() && std::all_of(bindings.begin(), bindings.end(), [&](const auto* from) {
+    return from->kind == BindingKind::kAssign && is_moved(model, from->value, depth + 1);
+  });
 }
 
 struct OfFile {
@@ -215,14 +227,19 @@ struct OfFile {
     const auto choices = model.nodes(Kind::kConditional);
     const auto dictionaries = model.nodes(Kind::kDictionary);
     const auto calls = model.nodes(Kind::kCall);
-    found.keeps = names_float64(model) || moves_below_test(model) || has_unread_test(model) ||
-                  std::any_of(dictionaries.begin(), dictionaries.end(), lists_cuda_and_cpu) ||
-                  std::any_of(calls.begin(), calls.end(),
-                              [&](Node call) { return moves_by_name(model, call); }) ||
-                  std::any_of(choices.begin(), choices.end(),
-                              [&](Node choice) { return leaves_on_cpu(model, choice); });
-    found.chooses = std::any_of(calls.begin(), calls.end(),
-                                [&](Node call) { return splits_batches(model, call); });
+    found.keeps =
+        names_float64(model) || moves_below_test(model) || has_unread_test(model) ||
+        std::any_of(dictionaries.begin(), dictionaries.end(), lists_cuda_and_cpu) ||
+        std::any_of(calls.begin(), calls.end(),
+                    [&](Node call) {
+                      return moves_by_name(model, call) ||
+                             (is_data_parallel(model, call) && gets_host_inputs(model, call));
+                    }) ||
+        std::any_of(choices.begin(), choices.end(),
+                    [&](Node choice) { return leaves_on_cpu(model, choice); });
+    found.chooses = std::any_of(calls.begin(), calls.end(), [&](Node call) {
+      return is_data_parallel(model, call) && !is_cuda_guarded(model, call);
+    });
     for (const Node string : model.nodes(Kind::kString)) {
       if (string.text().find("cuda") == std::string_view::npos || !places(model, string) ||
           !is_only_with_cuda(model, string))
@@ -262,6 +279,25 @@ struct OfFile {
 };
 
 }  // namespace
+
+bool gets_host_inputs(const SemanticModel& model, Node wrapping) {
+  const Node assignment = syntax::statement_of(wrapping).first_child();
+  if (!assignment.is(Kind::kAssignment)) return false;
+  const Node target = assignment.child(Field::kLeft);
+  const auto calls = model.nodes(Kind::kCall);
+  return std::any_of(calls.begin(), calls.end(), [&](Node call) {
+    const Node callee = syntax::callee(call);
+    // What a class wraps as `self.net`, its users know as `trainer.net`.
+    const bool same = callee.text() == target.text() ||
+                      (callee.is(Kind::kAttribute) && target.is(Kind::kAttribute) &&
+                       syntax::end_of_name(callee) == syntax::end_of_name(target));
+    if (!same) return false;
+    const auto arguments = syntax::arguments(call);
+    return std::any_of(arguments.begin(), arguments.end(), [&](const syntax::Argument& argument) {
+      return !is_moved(model, argument.value);
+    });
+  });
+}
 
 CudaOrCpu cuda_or_cpu(const SemanticModel& model) {
   return model.facts<OfFile>().found;

@@ -15,16 +15,20 @@ namespace torchport::semantics {
 // around it.
 [[nodiscard]] bool other_kinds_are_near(Node node);
 
+// Whether the file shows a call of the result of a call (of DataParallel) with an argument that it
+// does not move. DataParallel moves its inputs to its first device, also if that is its only one.
+[[nodiscard]] bool gets_host_inputs(const SemanticModel& model, Node wrapping);
+
 // What of a file is well on CUDA and the CPU only. What meets it must not choose from more kinds:
 // it would be on mps where this is on the CPU.
 struct CudaOrCpu {
   // It has something on CUDA where CUDA is and otherwise leaves it on the CPU (`.cuda()` below a
   // test for CUDA, a choice by more than that test, a test whose answer goes where no analysis
-  // follows), or it names float64, which mps does not have, nor every GPU of Intel. No fix changes
-  // that.
+  // follows), it names float64, which mps does not have, nor every GPU of Intel, or it has
+  // DataParallel move its inputs. No fix changes that.
   bool keeps = false;
-  // It chooses by asking for CUDA alone, `"cuda" if torch.cuda.is_available() else "cpu"`, or it has
-  // DataParallel without a test for its devices. Unsafe fixes (TP106, TP401) change that.
+  // It chooses by asking for CUDA alone, `"cuda" if torch.cuda.is_available() else "cpu"`, or it
+  // has DataParallel without a test for its devices. Unsafe fixes (TP106, TP401) change that.
   bool chooses = false;
 };
 [[nodiscard]] CudaOrCpu cuda_or_cpu(const SemanticModel& model);

@@ -9,6 +9,7 @@
 #include "source/rules/statements.h"
 #include "source/rules/value_history.h"
 #include "source/semantics/guards.h"
+#include "source/semantics/other_kinds.h"
 
 namespace torchport::rules::data_parallel {
 
@@ -168,8 +169,10 @@ Fix make_fix(const PythonContext& context, Node call) {
   if (wrapping.inner.text() != target) {
     text += fmt::format("{} = {}{}{}", target, wrapping.inner.text(), newline, indent);
   }
-  text += fmt::format("if {}.cuda.device_count() > 1:{}{}{}{} = {}", context.devices.torch_name(),
-                      newline, indent, step, target, wrapping.call);
+  const char* test =
+      semantics::gets_host_inputs(context.model, call) ? "is_available()" : "device_count() > 1";
+  text += fmt::format("if {}.cuda.{}:{}{}{}{} = {}", context.devices.torch_name(), test, newline,
+                      indent, step, target, wrapping.call);
   if (!wrapping.chain.empty()) {
     text += fmt::format("{}{}{} = {}{}", newline, indent, target, target, wrapping.chain);
   }
