@@ -91,13 +91,14 @@ def test_safe_fixes_keep_the_choice(torchport, name: str) -> None:
     )
 
 
+@pytest.mark.parametrize("oldest", ["1.12", "2.6"])  # 2.6 brings torch.accelerator
 @pytest.mark.parametrize(
     "name", ["in a function", *(name for name, (_, safe) in PROGRAMS.items() if safe)]
 )
-def test_all_fixes_keep_the_choice_in_one_function(torchport, name: str) -> None:
+def test_all_fixes_keep_the_choice_in_one_function(torchport, name: str, oldest: str) -> None:
     path = write(torchport, name)
     before = answer(torchport)
-    torchport("fix", "-q", "--unsafe-fixes")
+    torchport("fix", "-q", "--unsafe-fixes", "--min-torch", oldest)
     assert ".cuda()" not in path.read_text()
     assert answer(torchport) == before
 

@@ -60,7 +60,17 @@ Runtime::Devices Runtime::described_by(const device::Spec& spec) const {
 
 bool Runtime::has_devices() const {
   const Devices* made = devices_.load(std::memory_order_acquire);
-  return !(made != nullptr ? made->visible : described_by(loaded_).visible).empty();
+  return !(made != nullptr ? made->visible : described_by(spec_of_now()).visible).empty();
+}
+
+device::Spec Runtime::spec_of_now() const {
+  // Other kernels would be needed where a program has changed the variable for processes that it
+  // starts.
+  const char* text = std::getenv(device::kVariable);
+  const auto now = device::parse_spec(text == nullptr ? "none" : text);
+  device::Spec spec = now && is_like_loaded(*now) ? *now : loaded_;
+  spec.profile = loaded_.profile;
+  return spec;
 }
 
 bool Runtime::is_like_loaded(const device::Spec& spec) const {
@@ -74,13 +84,7 @@ bool Runtime::is_like_loaded(const device::Spec& spec) const {
 Runtime::Devices& Runtime::make_devices() const {
   const std::lock_guard lock(making_);
   if (Devices* made = devices_.load(std::memory_order_acquire)) return *made;
-  // Other kernels would be needed where a program has changed the variable for processes that it
-  // starts.
-  const char* text = std::getenv(device::kVariable);
-  const auto now = device::parse_spec(text == nullptr ? "none" : text);
-  device::Spec spec = now && is_like_loaded(*now) ? *now : loaded_;
-  spec.profile = loaded_.profile;
-  auto made = std::make_unique<Devices>(described_by(spec));
+  auto made = std::make_unique<Devices>(described_by(spec_of_now()));
   // CUDA's unified addresses begin here. Each device's addresses are far from the next one's.
   constexpr std::uint64_t kBase = 0x7000'0000'0000;
   constexpr std::uint64_t kApart = std::uint64_t{1} << 42U;

@@ -97,6 +97,8 @@ class Runtime {
   }
   Devices& make_devices() const;
   [[nodiscard]] bool is_like_loaded(const device::Spec& spec) const;
+  // The devices that the variable describes now, if they are like those that were loaded.
+  [[nodiscard]] device::Spec spec_of_now() const;
   [[nodiscard]] Devices described_by(const device::Spec& spec) const;
   static void publish_memory(Devices& of);
   void look_again(Devices& at) const;
