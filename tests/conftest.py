@@ -90,3 +90,9 @@ def torchport(tmp_path: Path) -> Torchport:
     folder = tmp_path / "project"
     folder.mkdir()
     return Torchport(folder)
+
+
+@pytest.fixture
+def without_torch(torchport: Torchport) -> None:
+    """The active environment has no torch, so that fixes are written for the default."""
+    torchport.env["VIRTUAL_ENV"] = "/no/torch/here"

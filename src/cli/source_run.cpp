@@ -13,6 +13,7 @@
 
 #include "base/file_system.h"
 #include "cli/command.h"
+#include "cli/python.h"
 #include "cli/terminal.h"
 #include "source/project/discover.h"
 #include "source/project/required_torch.h"
@@ -58,11 +59,15 @@ std::unique_ptr<project::Cache> open_cache(const std::string& root) {
 }
 
 // Where nothing says which torch a project supports, fixes are written for the one that it runs
-// with.
+// with: that of the active environment, or of torchport's own if none is active.
 void take_installed_torch(const base::FileSystem& fs, project::Config& config) {
-  for (const std::string& environment_of_user :
-       {environment("VIRTUAL_ENV"), environment("CONDA_PREFIX")}) {
-    const auto sites = project::site_packages(fs, environment_of_user, {});
+  std::vector<std::string> prefixes;
+  for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"})
+    if (std::string prefix = environment(variable); !prefix.empty())
+      prefixes.push_back(std::move(prefix));
+  if (prefixes.empty()) prefixes.push_back(own_folder().parent_path().string());
+  for (const std::string& prefix : prefixes) {
+    const auto sites = project::site_packages(fs, prefix, {});
     if (const auto floor = project::installed_torch(fs, sites)) {
       config.settings.min_torch = floor->version;
       config.min_torch_from = floor->from;

@@ -118,7 +118,7 @@ def test_colour_only_where_asked_for(torchport) -> None:
     assert "\x1b" not in torchport("check", env={"FORCE_COLOR": "1", "NO_COLOR": "1"}).stdout
 
 
-def test_the_report_tells_the_torch_floor(torchport) -> None:
+def test_the_report_tells_the_torch_floor(torchport, without_torch) -> None:
     torchport.write("tie.py", TIE)
 
     def floor(*words: str) -> dict:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("without_torch")
+
 TIE = "import torch\n\nmodel = torch.nn.Linear(2, 2).cuda()\n"
 FIXED = """import torch
 

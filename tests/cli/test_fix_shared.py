@@ -89,7 +89,7 @@ def test_a_later_fix_takes_the_device_that_is_there(torchport, package) -> None:
     )
 
 
-def test_no_module_outside_of_what_was_named(torchport, package) -> None:
+def test_no_module_outside_of_what_was_named(torchport, package, without_torch) -> None:
     run = torchport("fix", "pkg/a.py", "pkg/b.py")
     assert run.returncode == 0 and "New:" not in run.stdout
     assert not (package / "pkg" / "_device.py").exists()

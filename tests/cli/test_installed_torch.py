@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+
 import pytest
 
 PROGRAM = "import torch\n\nx = torch.ones(2).cuda()\n"
@@ -48,6 +50,14 @@ def test_what_the_project_says_comes_first(torchport, environment) -> None:
     assert "torch 2.1 and newer (requirements.txt:1)" in said
     said = torchport("check", "--min-torch", "1.12", env=env).stdout
     assert "torch 1.12 and newer (--min-torch)" in said
+
+
+def test_without_an_active_environment_it_is_that_of_torchport(torchport, environment) -> None:
+    environment("2.5.1")  # which is not active
+    version = importlib.metadata.version("torch")
+    assert f"(torch {version} is installed in " in torchport("check").stdout
+    empty = {"VIRTUAL_ENV": str(torchport.folder)}
+    assert "torch 1.12 and newer (the default" in torchport("check", env=empty).stdout
 
 
 @pytest.mark.parametrize("text", ["", "__version__ = 'unknown'\n", "__version__ = '2.", "\0" * 100])

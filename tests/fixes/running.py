@@ -86,6 +86,7 @@ def run(text: str, path: Path, names: dict[str, Any] | None = None) -> Ending:
 
 def torchport(folder: Path, *words: str) -> str:
     env = {k: v for k, v in os.environ.items() if not k.startswith("TORCHPORT_")}
+    env["VIRTUAL_ENV"] = "/no/torch/here"
     done = subprocess.run(
         [TORCHPORT, *words], cwd=folder, env=env, capture_output=True, text=True, check=False
     )
