@@ -63,19 +63,25 @@ bool PythonContext::is_build_script() const {
          (name.starts_with("setup") && name.ends_with(".py"));
 }
 
-// Whether a file is a program: it reads its arguments when it is started, and defines no test.
+// Whether a file is a program: it is started by itself, and neither defines nor runs a test.
 struct ProgramShape {
   explicit ProgramShape(const SemanticModel& model) {
-    for (const Node function : model.nodes(Kind::kFunction))
-      has_tests |= function.child(Field::kName).text().starts_with("test") &&
-                   (!function.parent().is(Kind::kModule) || !is_called(model, function));
+    for (const Node function : model.nodes(Kind::kFunction)) {
+      if (!function.child(Field::kName).text().starts_with("test")) continue;
+      names_tests = true;
+      has_tests |= !function.parent().is(Kind::kModule) || !is_called(model, function);
+    }
     for (const Node branch : model.nodes(Kind::kIf))
       is_started |=
           branch.parent().is(Kind::kModule) &&
           branch.child(Field::kCondition).text().find("__main__") != std::string_view::npos;
-    for (const Node call : model.nodes(Kind::kCall))
-      reads_arguments |= model.called(call) == "argparse.ArgumentParser" ||
-                         model.called(call).starts_with("click.");
+    for (const Node call : model.nodes(Kind::kCall)) {
+      const std::string& name = model.called(call);
+      reads_arguments |= name == "argparse.ArgumentParser" || name.starts_with("click.");
+      runs_tests |= name == "unittest.main" || name == "pytest.main" ||
+                    name.ends_with("absltest.main") ||
+                    syntax::end_of_name(syntax::callee(call)) == "run_tests";
+    }
   }
 
   // Whether the file itself calls the function.
@@ -84,8 +90,10 @@ struct ProgramShape {
   }
 
   bool has_tests = false;
+  bool names_tests = false;  // also those that the file itself calls
   bool is_started = false;
   bool reads_arguments = false;
+  bool runs_tests = false;
 };
 
 bool PythonContext::is_test() const {
@@ -101,7 +109,8 @@ bool PythonContext::finds_test() const {
     return true;
   if (!name.starts_with("test_") && !name.ends_with("_test.py")) return false;
   const auto& shape = model.facts<ProgramShape>();
-  return shape.has_tests || !shape.is_started || !shape.reads_arguments;
+  return shape.has_tests || shape.runs_tests || !shape.is_started ||
+         (shape.names_tests && !shape.reads_arguments);
 }
 
 }  // namespace torchport::rules

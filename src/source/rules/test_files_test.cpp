@@ -28,5 +28,21 @@ TEST_CASE("devices that are only looked at") {
                                "torch.ones(1).to(torch.device(\"cuda\")) == 1\n") == 1);
 }
 
+TEST_CASE("programs whose name says test are programs") {
+  const auto lines = [](const std::string& text) {
+    const edit::Settings settings;
+    const auto fixed = converge_python("lowlight_test.py", text, {find_rule("TP301")}, settings,
+                                       Applicability::kUnsafe);
+    REQUIRE(fixed.has_value());
+    return fixed->text != text;
+  };
+  const std::string load = "def load(path):\n    return torch.load(path)\n\n\n";
+  const std::string main = "if __name__ == '__main__':\n    ";
+  CHECK(lines("import torch\n\n\n" + load + main + "print(load('a.pt'))\n"));
+  CHECK(!lines("import torch\nimport unittest\n\n\n" + load + main + "unittest.main()\n"));
+  CHECK(!lines("import torch\n\n\n" + load + "def test_load():\n    load('a.pt')\n"));
+  CHECK(!lines("import torch\n\n\n" + load));
+}
+
 }  // namespace
 }  // namespace torchport::rules

@@ -1,6 +1,8 @@
 #include "source/semantics/star_imports.h"
 
+#include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/text.h"
 #include "source/semantics/semantic_model.h"
@@ -51,6 +53,14 @@ constexpr auto kOfCuda = std::to_array<std::string_view>(
      "get_device_name", "Event", "Stream", "FloatTensor", "LongTensor", "HalfTensor",
      "DoubleTensor", "ByteTensor", "IntTensor", "BoolTensor"});
 
+// The names of modules that the star of a file of the project brings with what that file imports.
+constexpr auto kUsual =
+    std::to_array<std::pair<std::string_view, std::string_view>>({{"torch", "torch"},
+                                                                  {"nn", "torch.nn"},
+                                                                  {"F", "torch.nn.functional"},
+                                                                  {"optim", "torch.optim"},
+                                                                  {"np", "numpy"}});
+
 bool has_name(std::string_view module, std::string_view name) {
   const std::string full = std::string(module) + "." + std::string(name);
   if (is_factory(full) || is_module_base(full)) return true;
@@ -80,7 +90,10 @@ std::string name_by_star(const std::vector<std::string>& modules, std::string_vi
       return *module + "." + std::string(name);
     unknown |= !module->starts_with("torch.") && *module != "torch";
   }
-  return {};
+  if (!unknown) return {};
+  const auto* known = std::find_if(kUsual.begin(), kUsual.end(),
+                                   [&](const auto& usual) { return usual.first == name; });
+  return known == kUsual.end() ? std::string() : std::string(known->second);
 }
 
 }  // namespace torchport::semantics
