@@ -62,9 +62,15 @@ def devices_of_server(spec: str) -> str:
     return ",".join([kind, *sorted(one for one in options if not one.startswith("memory="))])
 
 
-def namespaces() -> str:
-    """In which of the system's this process is."""
-    return "".join(os.readlink(f"/proc/self/ns/{name}") for name in ("mnt", "net", "pid", "user"))
+def surroundings() -> str:
+    """In which of the system's namespaces this process is, and which signals it ignores: all of a session does
+    that starts with `nohup`, or behind `&` in a script."""
+    import signal
+
+    spaces = [os.readlink(f"/proc/self/ns/{name}") for name in ("mnt", "net", "pid", "user")]
+    asked = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
+    ignored = [one.name for one in asked if signal.getsignal(one) is signal.SIG_IGN]
+    return " ".join([*spaces, *ignored])
 
 
 def can_run(program: Sequence[str]) -> bool:

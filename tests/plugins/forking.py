@@ -117,7 +117,7 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = Path(tempfile.mkdtemp(prefix="torchport-tests-"))
     (folder / "session").write_text(str(os.getpid()))
     (folder / "python").write_text(sys.executable)
-    (folder / "namespaces").write_text(fork_servers.namespaces())
+    (folder / "surroundings").write_text(fork_servers.surroundings())
     (folder / "hook").mkdir()
     (folder / "hook" / "sitecustomize.py").symlink_to(HERE / "fork_hook" / "sitecustomize.py")
     os.environ[FOLDER] = str(folder)

@@ -59,8 +59,8 @@ def parent(folder: Path, devices: tuple[str, ...] = DEVICES, **options) -> int:
 def started(tmp_path: Path, servers: Path) -> Path:
     """A folder with a program whose server runs."""
     (tmp_path / "parent.py").write_text(PARENT)
-    while parent(tmp_path) == os.getpid():
-        pass
+    parents = [parent(tmp_path) for _ in range(3)]
+    assert parents[-1] != os.getpid(), "no fork: what does a session have that its starts have not?"
     return tmp_path
 
 
@@ -69,6 +69,23 @@ def test_the_second_program_of_a_kind_is_a_fork(tmp_path: Path, servers: Path) -
     env = {**os.environ, "TORCH_NO_OTHER_TEST": str(os.getpid())}  # another kind
     found = [parent(tmp_path, env=env) for _ in range(3)]
     assert found[0] == os.getpid() and found[1] == found[2] != os.getpid()
+
+
+@pytest.mark.own_process
+def test_a_session_behind_nohup_has_forks() -> None:
+    """One that ignores what a terminal sends, as all do that a script starts with `&`."""
+    env = {k: v for k, v in os.environ.items() if k not in (forking.FOLDER, "PYTHONPATH")}
+    one = f"{__file__}::test_the_second_program_of_a_kind_is_a_fork"
+    said = subprocess.run(
+        ["nohup", sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", one],
+        cwd=Path(__file__).parents[2],
+        env=env | {"TORCHPORT_TESTS_FORK": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.returncode == 0 and "1 passed" in said.stdout, said.stdout
 
 
 def test_a_fork_reports_what_a_new_process_reports(started: Path) -> None:

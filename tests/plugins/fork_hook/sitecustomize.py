@@ -2,7 +2,8 @@
 program on virtual devices or a command of torchport, a fork of a server does its work (`fork_servers`).
 
 A session has a link to this file beside its servers. Whatever a fork would not have as this process has it
-leaves this process as it is: other files than the three streams, a terminal, a limit, an ignored signal.
+leaves this process as it is: other files than the three streams, a terminal, a limit, a signal that only it
+ignores.
 """
 
 import os
@@ -17,15 +18,12 @@ def as_ever(servers, fork_servers):
     others = {f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd") if int(name) > 2}
     if any(map(os.path.lexists, others)) or any(map(os.isatty, range(3))):
         return False
-    with open(f"{servers}/namespaces") as file:
-        if file.read() != fork_servers.namespaces() or os.readlink("/proc/self/root") != "/":
+    with open(f"{servers}/surroundings") as file:
+        if file.read() != fork_servers.surroundings() or os.readlink("/proc/self/root") != "/":
             return False
     import resource
     import signal
 
-    ignored = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
-    if any(signal.getsignal(number) is signal.SIG_IGN for number in ignored):
-        return False
     if signal.pthread_sigmask(signal.SIG_BLOCK, ()):
         return False
     limits = (resource.RLIMIT_AS, resource.RLIMIT_DATA, resource.RLIMIT_FSIZE, resource.RLIMIT_CPU)
