@@ -48,6 +48,12 @@ PROGRAMS: dict[str, dict[str, str]] = {
     "another current device": {
         "main.py": "import torch\n\nDEVICE = 'cuda:0'\n\n\ndef place(x):\n    return x.to(DEVICE)\n\n\ntorch.cuda.set_device(1)\nx = torch.zeros(3).cuda()\nprint(x.device, place(x).device)\n",
     },
+    "a seed that changes between": {
+        "main.py": "import torch\n\n\ndef add(s):\n    torch.manual_seed(s)\n    s += 1\n    torch.cuda.manual_seed(s)\n    print(torch.rand(1, device='cuda'))\n\n\ndef bind(seed, offset=1):\n    torch.manual_seed(seed)\n    seed = seed + offset\n    torch.cuda.manual_seed_all(seed)\n    print(torch.rand(1, device='cuda'))\n\n\nadd(4)\nbind(3)\n",
+    },
+    "a seed that a call or an attribute gives": {
+        "main.py": "import torch\n\n\nclass R:\n    seed = 1\n\n    def next(self):\n        R.seed += 1\n        return R.seed\n\n\nr = R()\ntorch.manual_seed(r.next())\ntorch.cuda.manual_seed_all(r.next())\nprint(torch.rand(1, device='cuda'))\ntorch.manual_seed(r.seed)\nr.seed = 9\ntorch.cuda.manual_seed(r.seed)\nprint(torch.rand(1, device='cuda'))\n",
+    },
     "a leaf": {
         "main.py": "import torch\n\nw = torch.zeros(3, requires_grad=True).cuda()\nprint(w.is_leaf, w.device)\n",
     },

@@ -52,9 +52,37 @@ std::string message_for(std::string_view name) {
          "is used.";
 }
 
+// Whether the same text has the same value wherever nothing is assigned in between.
+bool is_steady(Node call) {
+  const Node list = call.child(Field::kArguments);
+  for (std::uint32_t i = list.index(); i < list.subtree_end(); ++i) {
+    const Node node = call.tree()->at(i);
+    if (node.is_any(Kind::kNamedExpression, Kind::kAwait) ||
+        (node.is(Kind::kCall) && syntax::callee(node).text() != "int"))
+      return false;
+  }
+  return true;
+}
+
+// Whether a statement may give a name of the arguments of a call another value.
+bool may_change(Node statement, Node call) {
+  const Node value = statement.first_child();
+  const bool plain = statement.is(Kind::kExpressionStatement) &&
+                     value.is_any(Kind::kAssignment, Kind::kAugmentedAssignment);
+  const std::string_view text = plain ? value.child(Field::kLeft).text() : statement.text();
+  if (statement.is(Kind::kExpressionStatement) && !plain) return false;
+  const Node list = call.child(Field::kArguments);
+  for (std::uint32_t i = list.index(); i < list.subtree_end(); ++i) {
+    const Node node = call.tree()->at(i);
+    if (node.is(Kind::kIdentifier) && base::contains_word(text, node.text())) return true;
+  }
+  return false;
+}
+
 // Whether torch.manual_seed() with the same value comes before the statement in its block, with
 // only other seeds in between.
 bool is_seeded_above(const SemanticModel& model, Node statement, Node call) {
+  if (!is_steady(call)) return false;
   bool seeded = false;
   for (Node other = statement.parent().first_child(); other && other != statement;
        other = other.next_sibling()) {
@@ -63,7 +91,8 @@ bool is_seeded_above(const SemanticModel& model, Node statement, Node call) {
       seeded = arguments_text(made) == arguments_text(call);
     } else if (made.is(Kind::kCall) && method_name(made).find("seed") == std::string_view::npos) {
       seeded = false;
-    } else if (!made.is(Kind::kCall) && other.text().find('(') != std::string_view::npos) {
+    } else if (!made.is(Kind::kCall) &&
+               (other.text().find('(') != std::string_view::npos || may_change(other, call))) {
       seeded = false;
     }
   }

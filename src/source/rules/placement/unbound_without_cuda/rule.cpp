@@ -2,6 +2,7 @@
 #include "source/rules/rule.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -21,31 +22,67 @@ constexpr RuleInfo kInfo{
     .void_with_cuda = true,
 };
 
+constexpr auto kBuiltins = std::to_array<std::string_view>(
+    {"id",    "input", "type", "max",  "min",  "sum",  "map",      "filter", "format",
+     "print", "open",  "dir",  "vars", "iter", "next", "object",   "range",  "hash",
+     "len",   "all",   "any",  "bin",  "list", "dict", "set",      "str",    "int",
+     "float", "bool",  "zip",  "exit", "quit", "help", "copyright"});
+
+// Whether a block always leaves, or ends with a call of a function of the program that may.
+bool may_leave(const SemanticModel& model, Node block) {
+  if (!block.is(Kind::kBlock)) return false;
+  if (semantics::always_leaves(model, block)) return true;
+  Node last;
+  for (Node statement = block.first_child(); statement; statement = statement.next_sibling())
+    last = statement;
+  const Node call = last.is(Kind::kExpressionStatement) ? last.first_child() : Node{};
+  if (!call.is(Kind::kCall)) return false;
+  const std::string_view name = syntax::end_of_name(syntax::callee(call));
+  const auto& functions = model.nodes(Kind::kFunction);
+  const auto function = std::find_if(functions.begin(), functions.end(), [&](Node one) {
+    return one.child(Field::kName).text() == name;
+  });
+  return function != functions.end() &&
+         semantics::always_leaves(model, (*function).child(Field::kBody));
+}
+
 // Whether an `if` around the node ends the program, or the function, where it has no CUDA.
 bool leaves_elsewhere(const SemanticModel& model, Node node) {
   for (Node up = node.parent(); up; up = up.parent()) {
     if (!up.is(Kind::kIf)) continue;
+    if (may_leave(model, up.child(Field::kConsequence))) return true;
     for (const Node part : up.children()) {
       if (!part.is(Kind::kElse)) continue;
       for (const Node block : part.children())
-        if (block.is(Kind::kBlock) && semantics::always_leaves(model, block)) return true;
+        if (block.is(Kind::kBlock) && may_leave(model, block)) return true;
     }
   }
   return false;
 }
 
+// Whether something else may bind the name: a star, Python itself, or a function by `global`.
+bool may_be_bound(const SemanticModel& model, Node scope, std::string_view name) {
+  if (!scope.is(Kind::kFunction) && !model.scopes().wildcards().empty()) return true;
+  if (base::one_of(kBuiltins, name)) return true;
+  const auto& all = model.nodes(Kind::kGlobal);
+  return scope.is(Kind::kModule) && std::any_of(all.begin(), all.end(), [&](Node global) {
+           return base::contains_word(global.text(), name);
+         });
+}
+
 // Whether the branches that decide whether a node runs, up to the function or the module around it,
 // are none. What else they test may be true only with CUDA.
 bool always_runs(Node node) {
-  for (Node up = node.parent(); up && !up.is_any(Kind::kFunction, Kind::kModule); up = up.parent())
+  for (Node up = node.parent(); up && !up.is_any(Kind::kFunction, Kind::kModule, Kind::kClass);
+       up = up.parent())
     if (up.is_any(Kind::kIf, Kind::kConditional, Kind::kBooleanOperator, Kind::kTry, Kind::kLambda,
-                  Kind::kClass, Kind::kMatch))
+                  Kind::kMatch))
       return false;
   return true;
 }
 
 bool is_read(Node use) {
-  return use.field() != Field::kAttributeName && use.field() != Field::kLeft &&
+  return use.field() != Field::kAttributeName &&
          !(use.parent().is(Kind::kKeywordArgument) && use.field() == Field::kName) &&
          !use.parent().is_any(Kind::kDelete, Kind::kGlobal, Kind::kNonlocal);
 }
@@ -73,7 +110,7 @@ void check_scope(const PythonContext& context, Node scope, Reporter& reporter) {
       return one->target && semantics::is_cuda_guarded(model, one->target) &&
              !leaves_elsewhere(model, one->target);
     });
-    if (!guarded) continue;
+    if (!guarded || may_be_bound(model, scope, binding->name)) continue;
     const Node use = unguarded_use(model, scope, *binding);
     if (!use) continue;
     const auto line = model.tree().lines().at(binding->target.start()).line;
@@ -94,12 +131,11 @@ void check_scope(const PythonContext& context, Node scope, Reporter& reporter) {
 }
 
 void check(const PythonContext& context, Node node, Reporter& reporter) {
-  if (node.is(Kind::kFunction) || context.model.imports_torch())
-    check_scope(context, node, reporter);
+  if (context.model.imports_torch()) check_scope(context, node, reporter);
 }
 
 const Registration kRegistered{{.info = kInfo,
-                                .kinds = {Kind::kModule, Kind::kFunction},
+                                .kinds = {Kind::kModule, Kind::kClass, Kind::kFunction},
                                 .python = &check,
                                 .file_kinds = {},
                                 .text = nullptr}};
