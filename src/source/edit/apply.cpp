@@ -38,11 +38,18 @@ Chosen choose(const std::vector<const Fix*>& fixes) {
     }
     return false;
   };
+  // Several findings may need the same edit: that of an import, or of a statement around them.
+  const auto is_made = [&](const Edit& edit) {
+    const auto [first, last] = accepted.equal_range(edit.span.start);
+    return std::any_of(first, last, [&](const auto& made) { return *made.second == edit; });
+  };
   for (const std::size_t i : order) {
     if (fixes[i]->edits.empty() ||
-        std::any_of(fixes[i]->edits.begin(), fixes[i]->edits.end(), clashes))
+        std::any_of(fixes[i]->edits.begin(), fixes[i]->edits.end(),
+                    [&](const Edit& edit) { return !is_made(edit) && clashes(edit); }))
       continue;
     for (const Edit& edit : fixes[i]->edits) {
+      if (is_made(edit)) continue;
       accepted.emplace(edit.span.start, &edit);
       chosen.edits.push_back(edit);
     }

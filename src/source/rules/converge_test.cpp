@@ -163,6 +163,18 @@ TEST_CASE("what DataParallel splits goes to CUDA or stays on the CPU") {
   CHECK(holds_text(text(Applicability::kUnsafe, left), "if torch.cuda.is_available():"));
 }
 
+TEST_CASE("findings that need the same edit are all fixed by it, and counted") {
+  const std::string code =
+      "import torch\nfrom torch.cuda.amp import GradScaler, autocast\n\nscaler = GradScaler()\n\n\n"
+      "def step(net, x):\n    with autocast():\n        y = net(x)\n    with autocast():\n"
+      "        z = net(y)\n    return scaler.scale(z.sum())\n";
+  const auto fixed =
+      converge_python("a.py", code, {find_rule("TP503")}, edit::Settings{}, Applicability::kUnsafe);
+  REQUIRE(fixed.has_value());
+  CHECK(fixed->applied.at("TP503") == 3);
+  CHECK(fixed->passes == 1);
+}
+
 TEST_CASE("a demand goes when the last tie of its file has gone") {
   const std::string demand =
       "import sys\n\nimport torch\n\n\ndef main():\n    if not torch.cuda.is_available():\n"
