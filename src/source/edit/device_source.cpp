@@ -329,13 +329,27 @@ DeviceRef DeviceSource::of_tensor_parameter(Node node) const {
   return {};
 }
 
+namespace {
+
+// Whether a name is only bound where the file is the program, and the function around a node, which
+// other programs may call, does not use it.
+bool is_of_other_program(const semantics::SemanticModel& model, const Binding& binding, Node node) {
+  const Node function = syntax::function_of(node);
+  return function && model.named(binding.name, function).empty() &&
+         semantics::in_main_block(binding.target);
+}
+
+}  // namespace
+
 DeviceRef DeviceSource::of_arguments(Node node) const {
   for (const std::string_view holder : {"args", "opt", "opts", "cfg", "config", "accelerator",
                                         "self.args", "self.opt", "self.cfg"}) {
     const std::string_view root = holder.starts_with("self.") ? std::string_view("self") : holder;
     const auto bindings = model_.scopes().reaching(root, node);
-    if (bindings.empty() || (bindings.front()->target.start() > node.start() &&
-                             model_.scopes().scope_node(node).is(Kind::kModule)))
+    if (bindings.empty() ||
+        (bindings.front()->target.start() > node.start() &&
+         model_.scopes().scope_node(node).is(Kind::kModule)) ||
+        is_of_other_program(model_, *bindings.front(), node))
       continue;
     const std::string wanted = fmt::format("{}.device", holder);
     const bool accelerator =

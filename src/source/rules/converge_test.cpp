@@ -175,6 +175,22 @@ TEST_CASE("findings that need the same edit are all fixed by it, and counted") {
   CHECK(fixed->passes == 1);
 }
 
+TEST_CASE("what only the program binds is not what its functions take") {
+  const std::string text = fixed_by_all(
+      "import torch\n\n\nclass Trainer:\n    def __init__(self, cfg):\n"
+      "        self.net = torch.nn.Linear(2, 1).to(cfg.device)\n\n    def fit(self):\n"
+      "        return self.net(torch.ones(4, 2).cuda())\n\n\nif __name__ == '__main__':\n"
+      "    cfg = load()\n    Trainer(cfg).fit()\n");
+  CHECK(holds_text(text, "device=DEVICE"));
+}
+
+TEST_CASE("what keeps the loaded tensors gets them on the device") {
+  const std::string head = "import torch\n\n\ndef resume(net, path):\n    net.load_state_dict(";
+  CHECK(holds_text(fixed_by_all(head + "torch.load(path), assign=True)\n"), "map_location=DEVICE"));
+  CHECK(holds_text(fixed_by_all(head + "torch.load(path))\n"), "map_location='cpu'") !=
+        holds_text(fixed_by_all(head + "torch.load(path))\n"), "map_location=\"cpu\""));
+}
+
 TEST_CASE("a demand goes when the last tie of its file has gone") {
   const std::string demand =
       "import sys\n\nimport torch\n\n\ndef main():\n    if not torch.cuda.is_available():\n"

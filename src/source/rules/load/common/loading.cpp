@@ -76,7 +76,7 @@ std::optional<LoadedUse> use_of(const SemanticModel& model, Node expression, int
     } else if (parent.is(Kind::kArgumentList) && parent.parent().is(Kind::kCall)) {
       const Node call = parent.parent();
       if (method_name(call) != "load_state_dict") return LoadedUse::kOther;
-      return copies_on_load(model, call) ? LoadedUse::kStateDict : LoadedUse::kOther;
+      return copies_on_load(model, call) ? LoadedUse::kStateDict : LoadedUse::kModel;
     } else if (parent.is(Kind::kAttribute) && parent.parent().is(Kind::kCall)) {
       const std::string_view method = parent.child(Field::kAttributeName).text();
       if (method == "keys") return std::nullopt;
