@@ -133,7 +133,8 @@ CudaKnowledge implied(const SemanticModel& model, Node condition, bool truth, in
         return cuda_known(truth != is_negative_flag(key), condition);
       if (last == "bool") return implied(model, syntax::positional(condition, 0), truth, depth + 1);
       if (is_cuda_flag(last) && (last.starts_with("is_") || last.starts_with("has_") ||
-                                 last.starts_with("use_") || last.ends_with("available"))) {
+                                 last.starts_with("use_") || last.starts_with("using_") ||
+                                 last.ends_with("available") || last.ends_with("enabled"))) {
         return cuda_known(truth, condition);
       }
       return {};
