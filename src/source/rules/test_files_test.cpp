@@ -3,6 +3,7 @@
 
 #include "source/rules/converge.h"
 #include "source/rules/registry.h"
+#include "source/rules/text_of_tests.h"
 
 namespace torchport::rules {
 namespace {
@@ -36,12 +37,12 @@ TEST_CASE("programs whose name says test are programs") {
     REQUIRE(fixed.has_value());
     return fixed->text != text;
   };
-  const std::string load = "def load(path):\n    return torch.load(path)\n\n\n";
+  const std::string head = "import torch\n\n\ndef load(path):\n    return torch.load(path)\n\n\n";
   const std::string main = "if __name__ == '__main__':\n    ";
-  CHECK(lines("import torch\n\n\n" + load + main + "print(load('a.pt'))\n"));
-  CHECK(!lines("import torch\nimport unittest\n\n\n" + load + main + "unittest.main()\n"));
-  CHECK(!lines("import torch\n\n\n" + load + "def test_load():\n    load('a.pt')\n"));
-  CHECK(!lines("import torch\n\n\n" + load));
+  CHECK(lines(text_of({head, main, "print(load('a.pt'))\n"})));
+  CHECK(!lines(text_of({"import unittest\n", head, main, "unittest.main()\n"})));
+  CHECK(!lines(text_of({head, "def test_load():\n    load('a.pt')\n"})));
+  CHECK(!lines(head));
 }
 
 }  // namespace
