@@ -27,7 +27,12 @@ bool stands_seldom(const SemanticModel& model, std::string_view name) {
   return true;
 }
 
-// The words of strings and of comments about types: `__all__`, annotations.
+// Whether a string is for people: it is neither a name nor an annotation.
+bool is_prose(std::string_view text) {
+  return text.find(' ') != std::string_view::npos && text.find('[') == std::string_view::npos;
+}
+
+// The words of strings and of comments about types: `__all__`, annotations, code.
 std::unordered_set<std::string_view> words_of_strings(const SemanticModel& model) {
   std::unordered_set<std::string_view> words;
   const auto add = [&](std::string_view text) {
@@ -38,7 +43,9 @@ std::unordered_set<std::string_view> words_of_strings(const SemanticModel& model
       at = end + 1;
     }
   };
-  for (const Node string : model.nodes(Kind::kString)) add(string.text());
+  const bool runs_text = !model.named("eval").empty() || !model.named("exec").empty();
+  for (const Node string : model.nodes(Kind::kString))
+    if (runs_text || !is_prose(string.text())) add(string.text());
   for (const Node comment : model.tree().comments())
     if (comment.text().find("type:") != std::string_view::npos) add(comment.text());
   return words;

@@ -98,5 +98,22 @@ TEST_CASE("a local variable that the fix made unused goes, if its value does not
   CHECK(contains(with("next_free_device()"), "gpu = next_free_device()\n"));
 }
 
+TEST_CASE("what strings say to people keeps no import") {
+  const std::string import = "import torch\nfrom torch import cuda\n\n";
+  const std::string use = "cuda.manual_seed(0)\n";
+  const auto text = [&](const std::string& more) {
+    const std::string code =
+        std::string(import).append("torch.manual_seed(0)\n").append(use).append(more);
+    const auto fixed = converge_python("a.py", code, {}, edit::Settings{}, Applicability::kSafe);
+    REQUIRE(fixed.has_value());
+    CHECK(!contains(fixed->text, use));
+    return fixed->text;
+  };
+  CHECK(!contains(text("print(\"emptying the cuda cache\")\n"), "import cuda"));
+  CHECK(contains(text("__all__ = [\"cuda\"]\n"), "import cuda"));
+  CHECK(contains(text("x: \"dict[str, cuda.Stream]\" = {}\n"), "import cuda"));
+  CHECK(contains(text("exec(\"x = cuda.device_count()\")\n"), "import cuda"));
+}
+
 }  // namespace
 }  // namespace torchport::rules

@@ -164,6 +164,14 @@ bool is_choice_of_fix(const PythonContext& context, Node conditional) {
          assignment.child(Field::kLeft).text() == context.devices.variable();
 }
 
+// Whether a choice has the name that fixes give their variable.
+bool has_name_of_fix(const PythonContext& context, Node conditional) {
+  Node up = conditional;
+  while (up && !up.is_any(Kind::kAssignment, Kind::kBlock, Kind::kModule)) up = up.parent();
+  return up.is(Kind::kAssignment) &&
+         up.child(Field::kLeft).text().starts_with(context.devices.variable());
+}
+
 // Lowers the fix where the program would mix devices after it.
 void keep_together(const PythonContext& context, Fix& fix, Finding& finding) {
   if (fix.applicability == Applicability::kDisplay) return;
@@ -259,7 +267,7 @@ void check_conditional(const PythonContext& context, Node conditional, Reporter&
   Fix fix = fix_conditional(context, conditional, test, cuda, cpu);
   keep_names_honest(conditional, fix);
   Finding& finding = reporter.report(conditional, std::string(kMessage));
-  if (of_fix) finding.unless.push_back(kOthersMust);
+  if (of_fix && has_name_of_fix(context, conditional)) finding.unless.push_back(kOthersMust);
   keep_together(context, fix, finding);
   finding.fix.push_back(std::move(fix));
 }
