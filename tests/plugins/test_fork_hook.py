@@ -135,7 +135,7 @@ def limit(number: int, value: int):
     [
         {"preexec_fn": limit(resource.RLIMIT_AS, 64 << 30)},
         {"preexec_fn": limit(resource.RLIMIT_FSIZE, 1 << 30)},
-        {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)},
+        {"preexec_fn": lambda: signal.signal(signal.SIGTERM, signal.SIG_IGN)},
         {"preexec_fn": lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])},
         {"env": "PYTHONHASHSEED"},
         {"env": "TORCHPORT_TRACE"},
