@@ -1,8 +1,19 @@
 #include "source/edit/edit.h"
 
 #include <algorithm>
+#include <array>
 
 namespace torchport::edit {
+
+bool is_read_by_tools(std::string_view comment) {
+  // In lower case.
+  static constexpr auto kWords = std::to_array<std::string_view>(
+      {"noqa", "type:", "pylint", "pragma", "fmt:", "yapf", "isort", "mypy", "pyright", "flake8",
+       "ruff", "nosec", "torchport", "%%"});
+  const std::string lower = base::lower(comment);
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view word) { return lower.find(word) != std::string::npos; });
+}
 
 std::string_view applicability_name(Applicability applicability) {
   switch (applicability) {

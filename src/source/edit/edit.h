@@ -45,6 +45,10 @@ struct Fix {
   bool comes_last = false;
 };
 
+// Whether a tool reads the comment at its line, as `# noqa` and `# type: ignore`: it cannot move,
+// and its line cannot be broken.
+[[nodiscard]] bool is_read_by_tools(std::string_view comment);
+
 // Applies all edits to the text. REQUIRED: they are sorted and do not overlap. Two insertions at
 // one offset are applied in their order.
 [[nodiscard]] std::string apply_edits(std::string_view text, const std::vector<Edit>& edits);

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "base/line_changes.h"
+#include "source/edit/edit.h"
 #include "source/edit/imports.h"
 
 namespace torchport::edit {
@@ -303,9 +304,7 @@ Lines break_line(const syntax::Tree& tree, std::uint32_t number, std::size_t lim
       code.comment == std::string_view::npos ? std::string_view{} : code.text.substr(code.comment);
   const std::string_view text = base::trim(code.text.substr(0, code.comment));
   if (!code.whole || base::columns(indent) + base::columns(text) <= limit ||
-      comment.find("noqa") != std::string_view::npos ||
-      comment.find("type:") != std::string_view::npos ||
-      comment.find("pylint") != std::string_view::npos)
+      is_read_by_tools(comment))
     return same;
   const Breaker breaker(limit);
   const bool inside = is_in_brackets(tree, start);

@@ -137,9 +137,7 @@ base::Span lines_with_comment(Node statement) {
   }
   const auto says = [&](std::string_view word) { return comment.find(word) != std::string::npos; };
   if (!says("cuda") && !says("gpu")) return span;
-  // Comments that programs read, and cells.
-  for (const std::string_view word : {"noqa", "type:", "pylint", "torchport", "%%", "fmt:", "!"})
-    if (says(word)) return span;
+  if (edit::is_read_by_tools(comment) || says("!")) return span;
   span.start = lines.line_start(first);
   return span;
 }

@@ -1,7 +1,6 @@
 #include "source/rules/kept_comments.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <string>
 
@@ -11,17 +10,6 @@
 namespace torchport::rules {
 
 namespace {
-
-// What programs read in comments, in lower case.
-constexpr auto kRead = std::to_array<std::string_view>(
-    {"noqa", "type:", "pylint", "pragma", "fmt:", "yapf", "isort", "mypy", "pyright", "flake8",
-     "ruff", "nosec", "torchport:", "%%"});
-
-bool is_read_by_tools(std::string_view comment) {
-  const std::string lower = base::lower(comment);
-  return std::any_of(kRead.begin(), kRead.end(),
-                     [&](std::string_view word) { return lower.find(word) != std::string::npos; });
-}
 
 bool holds(base::Span outer, base::Span inner) {
   return outer.start <= inner.start && inner.end <= outer.end;
@@ -54,7 +42,7 @@ void keep_comments(const syntax::Tree& tree, edit::Fix& fix) {
     const bool inside = std::any_of(fix.edits.begin(), fix.edits.end(), [&](const Edit& other) {
       return other.span.start < start && start < other.span.end;
     });
-    if (inside || is_read_by_tools(comment.text()) ||
+    if (inside || edit::is_read_by_tools(comment.text()) ||
         syntax::node_at(tree, start).is(Kind::kString)) {
       fix.applicability = edit::Applicability::kDisplay;
       return;
