@@ -200,12 +200,6 @@ bool moves_by_name(const SemanticModel& model, Node call) {
          base::lower(name.text()).ends_with("device");
 }
 
-// DataParallel moves its inputs on CUDA alone, does nothing on mps, and raises elsewhere.
-bool is_data_parallel(const SemanticModel& model, Node call) {
-  const std::string& name = model.called(call);
-  return name == "torch.nn.DataParallel" || name == "torch.nn.parallel.DataParallel";
-}
-
 // Whether an expression is, or is bound to, the result of a move.
 bool is_moved(const SemanticModel& model, Node value, int depth = 0) {
   if (value.is(Kind::kCall)) {
@@ -232,13 +226,13 @@ struct OfFile {
         std::any_of(dictionaries.begin(), dictionaries.end(), lists_cuda_and_cpu) ||
         std::any_of(calls.begin(), calls.end(),
                     [&](Node call) {
-                      return moves_by_name(model, call) ||
-                             (is_data_parallel(model, call) && gets_host_inputs(model, call));
+                      return moves_by_name(model, call) || (is_data_parallel(model.called(call)) &&
+                                                            gets_host_inputs(model, call));
                     }) ||
         std::any_of(choices.begin(), choices.end(),
                     [&](Node choice) { return leaves_on_cpu(model, choice); });
     found.chooses = std::any_of(calls.begin(), calls.end(), [&](Node call) {
-      return is_data_parallel(model, call) && !is_cuda_guarded(model, call);
+      return is_data_parallel(model.called(call)) && !is_cuda_guarded(model, call);
     });
     for (const Node string : model.nodes(Kind::kString)) {
       if (string.text().find("cuda") == std::string_view::npos || !places(model, string) ||
@@ -279,6 +273,11 @@ struct OfFile {
 };
 
 }  // namespace
+
+bool is_data_parallel(std::string_view qualified) {
+  return qualified == "torch.nn.DataParallel" || qualified == "torch.nn.parallel.DataParallel" ||
+         qualified == "torch.nn.parallel.data_parallel.DataParallel";
+}
 
 bool gets_host_inputs(const SemanticModel& model, Node wrapping) {
   const Node assignment = syntax::statement_of(wrapping).first_child();

@@ -15,6 +15,10 @@ namespace torchport::semantics {
 // around it.
 [[nodiscard]] bool other_kinds_are_near(Node node);
 
+// Whether this is torch.nn.DataParallel by one of its names. It moves its inputs on CUDA alone,
+// does nothing on mps, and raises elsewhere.
+[[nodiscard]] bool is_data_parallel(std::string_view qualified);
+
 // Whether the file shows a call of the result of a call (of DataParallel) with an argument that it
 // does not move. DataParallel moves its inputs to its first device, also if that is its only one.
 [[nodiscard]] bool gets_host_inputs(const SemanticModel& model, Node wrapping);

@@ -24,11 +24,6 @@ constexpr RuleInfo kInfo{
     .void_with_cuda = true,
 };
 
-bool is_data_parallel(std::string_view name) {
-  return name == "torch.nn.DataParallel" || name == "torch.nn.parallel.DataParallel" ||
-         name == "torch.nn.parallel.data_parallel.DataParallel";
-}
-
 bool is_optional(const SemanticModel& model, Node call) {
   return semantics::is_cuda_guarded(model, call) ||
          runs_under(call, {"gpu", "gpus", "ngpu", "ngpus", "multigpu", "cuda", "device", "devices",
@@ -186,7 +181,8 @@ Fix make_fix(const PythonContext& context, Node call) {
 void check(const PythonContext& context, Node call, Reporter& reporter) {
   if (!method_name(call).ends_with("Parallel") && !syntax::callee(call).is(Kind::kIdentifier))
     return;
-  if (!is_data_parallel(context.model.called(call)) || is_optional(context.model, call)) return;
+  if (!semantics::is_data_parallel(context.model.called(call)) || is_optional(context.model, call))
+    return;
   if (context.is_test() || is_strategy(call)) return;
   Finding& finding = reporter.report(
       call,

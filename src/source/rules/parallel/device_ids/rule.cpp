@@ -9,6 +9,7 @@
 #include "source/rules/edits.h"
 #include "source/rules/statements.h"
 #include "source/semantics/guards.h"
+#include "source/semantics/other_kinds.h"
 
 namespace torchport::rules::device_ids {
 
@@ -26,11 +27,6 @@ constexpr RuleInfo kInfo{
 bool is_distributed(std::string_view name) {
   return name == "torch.nn.parallel.DistributedDataParallel" ||
          name == "torch.nn.parallel.distributed.DistributedDataParallel";
-}
-
-bool is_data_parallel(std::string_view name) {
-  return name == "torch.nn.DataParallel" || name == "torch.nn.parallel.DataParallel" ||
-         name == "torch.nn.parallel.data_parallel.DataParallel";
 }
 
 // The number of devices in [0, 1], (0, 1), range(4), list(range(4)), or a name that is bound once
@@ -144,7 +140,7 @@ void check(const PythonContext& context, Node call, Reporter& reporter) {
   if (!syntax::keyword(call, "device_ids") && !syntax::positional(call, 1)) return;
   if (context.is_test()) return;
   const std::string& name = context.model.called(call);
-  if (is_data_parallel(name)) return check_data_parallel(context, call, reporter);
+  if (semantics::is_data_parallel(name)) return check_data_parallel(context, call, reporter);
   if (is_distributed(name) && !semantics::is_cuda_guarded(context.model, call))
     check_distributed(context, call, reporter);
 }
